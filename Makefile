@@ -1,0 +1,54 @@
+# Everything a user or contributor types. The first target that needs Python makes .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: demo test test-slow check format bench-env bench-speed bench-learning clean help
+
+help:
+	@echo "make demo         set up, train the documented example, show its curve and its report"
+	@echo "make test         set up, check style and types, run the tests"
+	@echo "make test-slow    the tests that train for minutes"
+	@echo "make check        ruff, format, mypy, import directions"
+	@echo "make format       let ruff rewrite"
+	@echo "make bench-env    the peers' virtual environment; then bench-speed, bench-learning"
+
+$(READY): pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: $(READY)
+	@$(BIN)/steadyrl train ddpg/stage1 --runs runs
+
+test: check
+	$(BIN)/python -m pytest -n 2 -q
+
+test-slow: $(READY)
+	$(BIN)/python -m pytest -n 2 -q -m slow
+
+check: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench-env: .venv-bench/.ready
+
+.venv-bench/.ready: benchmarks/peers/requirements.txt
+	@test -x .venv-bench/bin/python || $(PYTHON) -m venv .venv-bench
+	.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
+
+bench-speed: $(READY) bench-env
+	$(BIN)/python benchmarks/speed_ddpg.py
+
+bench-learning: $(READY) bench-env
+	$(BIN)/python benchmarks/learning_ddpg.py
+
+clean:
+	rm -rf .venv .venv-bench runs build .mypy_cache .ruff_cache .pytest_cache

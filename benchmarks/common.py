@@ -1,0 +1,69 @@
+"""What all benchmarks share: the peers' interpreter, the machine's description, the last line."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+PEER_PYTHON = ROOT / ".venv-bench" / "bin" / "python"
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}
+
+
+def run_json(python: Path | str, script: Path, *arguments: object) -> dict[str, Any]:
+    """Run a script on one thread and read the JSON object on its last line."""
+    command = [str(python), str(script), *map(str, arguments)]
+    environment = {**os.environ, **ONE_THREAD}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)} failed:\n{done.stderr}")
+    result: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return result
+
+
+def require_peers() -> None:
+    """Stop with the remedy if the peers are not installed."""
+    if not PEER_PYTHON.exists():
+        sys.exit("the peers are not installed: run 'make bench-env' first")
+
+
+def machine() -> dict[str, Any]:
+    """What a figure must be read with."""
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
+    )
+    return {
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "cpu": _cpu(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "commit": commit.stdout.strip(),
+    }
+
+
+def conclude(name: str, result: dict[str, Any], *, keep: bool) -> None:
+    """Store the result if it is a full one, and print it as the last line."""
+    result = {"benchmark": name, **result, "machine": machine()}
+    if keep:
+        file = ROOT / "benchmarks" / "results" / f"{name}.json"
+        file.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    sys.stdout.write(json.dumps(result) + "\n")
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    named = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return named[0] if named else platform.processor()

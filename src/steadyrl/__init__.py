@@ -1,0 +1,33 @@
+"""steadyrl: RL training that stays up, and says why when it does not."""
+
+from __future__ import annotations
+
+import os as _os
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING, Any
+
+# Must be set before torch starts its threads: spinning OpenMP threads slow training down up to
+# twenty times when another process is busy (docs/decisions.md).
+_os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+if TYPE_CHECKING:
+    from steadyrl.core.configs import load_config as load_config
+    from steadyrl.run import resume as resume
+    from steadyrl.run import train as train
+
+__version__ = "0.1.0"
+
+# Imported on first use, so that reading a log or printing help never waits for torch.
+_LAZY = {
+    "load_config": "steadyrl.core.configs",
+    "resume": "steadyrl.run",
+    "train": "steadyrl.run",
+}
+
+__all__ = ["__version__", "load_config", "resume", "train"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return getattr(_import_module(_LAZY[name]), name)
+    raise AttributeError(f"module 'steadyrl' has no attribute {name!r}")

@@ -1,0 +1,7 @@
+"""`python -m steadyrl`."""
+
+import sys
+
+from steadyrl.cli.main import main
+
+sys.exit(main())

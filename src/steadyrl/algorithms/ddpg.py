@@ -1,0 +1,360 @@
+"""DDPG (Lillicrap et al., 2015), with TD3's three switches (Fujimoto et al., 2018).
+
+Reads top to bottom: the learner holds everything that must survive a crash, `train_ddpg` is the
+loop, `update` is the paper's update, `inspect` measures what is too dear for every update.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium.spaces import Box
+from numpy.typing import NDArray
+from torch import Tensor
+
+from steadyrl.core.config import LiveConfig
+from steadyrl.core.configs.ddpg import DDPGConfig
+from steadyrl.core.errors import EnvironmentFault
+from steadyrl.core.networks import Adam, DenseNetwork
+from steadyrl.core.normalize import RunningMoments
+from steadyrl.core.records import Step
+from steadyrl.core.seeding import Generators, integer_seed
+from steadyrl.core.signals import Meter
+from steadyrl.environments.envs import Envs, to_bounds
+from steadyrl.environments.evaluate import evaluate
+from steadyrl.experience.replay import Batch, PrioritisedReplayBuffer, ReplayBuffer
+
+Floats = NDArray[np.float32]
+
+INSPECTED = 256  # states of the last batch on which the policy is looked at, once per Step
+
+
+class DDPGLearner:
+    """Networks, targets, optimisers, replay, normaliser, generators and counters."""
+
+    def __init__(self, config: DDPGConfig, envs: Envs, device: torch.device) -> None:
+        self.action_space = _continuous(envs)
+        observation_size = int(np.prod(envs.observation_space.shape or (1,)))
+        action_size = int(np.prod(self.action_space.shape))
+        hidden = config.hidden_sizes
+
+        def network(sizes: tuple[int, ...], output: Any, name: str) -> DenseNetwork:
+            return DenseNetwork(
+                sizes,
+                output=output,
+                seed=integer_seed(config.seed, name),
+                device=device,
+                precision=config.compute.precision,
+            )
+
+        critics = ("critic", "twin critic") if config.twin_critics else ("critic",)
+        inputs = observation_size + action_size
+        self.actor = network((observation_size, *hidden, action_size), "tanh", "actor")
+        self.critics = [network((inputs, *hidden, 1), "linear", name) for name in critics]
+        self.target_actor = self.actor.clone()
+        self.target_critics = [critic.clone() for critic in self.critics]
+        self.actor_optimizer = Adam(self.actor)
+        self.critic_optimizers = [Adam(critic) for critic in self.critics]
+        self.replay = _make_replay(config, observation_size, action_size, device)
+        self.moments = RunningMoments((observation_size,))
+        self.generators = Generators(config.seed)
+        self.updates = 0
+        self.steps = 0  # Steps yielded
+        self.evaluations = 0
+        self.seconds = 0.0
+        self.reward_abs_max = 0.0
+        self.last_indices = np.empty(0, dtype=np.int64)  # of the batch drawn last
+        self._remembered = self._weights()
+
+    def policy(self, observations: NDArray[Any], config: DDPGConfig) -> Floats:
+        """Actions of -1..1 without exploration."""
+        flat = observations.reshape(len(observations), -1)
+        if config.normalize_observations:
+            return self.actor.act(self.moments.normalize(flat))
+        return self.actor.act(np.asarray(flat, dtype=np.float32))
+
+    def weight_changes(self) -> dict[str, float]:
+        """Relative change of the weights since the last call."""
+        now, before = self._weights(), self._remembered
+        self._remembered = now
+        return {
+            f"{name}.update_ratio": _norm(now[name] - before[name]) / (_norm(now[name]) + 1e-12)
+            for name in now
+        }
+
+    def _weights(self) -> dict[str, Tensor]:
+        critic = torch.cat([critic.parameters for critic in self.critics])
+        return {"critic": critic, "actor": self.actor.parameters.clone()}
+
+    def _parts(self) -> dict[str, Any]:
+        parts: dict[str, Any] = {
+            "actor": self.actor,
+            "target_actor": self.target_actor,
+            "actor_optimizer": self.actor_optimizer,
+            "replay": self.replay,
+            "moments": self.moments,
+            "generators": self.generators,
+        }
+        for index, critic in enumerate(self.critics):
+            parts[f"critic_{index}"] = critic
+            parts[f"target_critic_{index}"] = self.target_critics[index]
+            parts[f"critic_optimizer_{index}"] = self.critic_optimizers[index]
+        return parts
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything the next update depends on, as arrays and plain values."""
+        counters = ("updates", "steps", "evaluations", "seconds", "reward_abs_max")
+        return {
+            "parts": {name: part.state_dict() for name, part in self._parts().items()},
+            "counters": {name: getattr(self, name) for name in counters},
+            "last_indices": self.last_indices,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Back to a recorded state."""
+        for name, part in self._parts().items():
+            part.load_state_dict(state["parts"][name])
+        for name, value in state["counters"].items():
+            setattr(self, name, value)
+        self.last_indices = np.asarray(state["last_indices"])
+        self._remembered = self._weights()
+
+
+def train_ddpg(live: LiveConfig[DDPGConfig], envs: Envs, learner: DDPGLearner) -> Iterator[Step]:
+    """Train until `total_env_steps`, yielding a Step every `log_every` environment steps.
+
+    Nothing local survives a `yield`: whoever consumes the Steps may change settings or put the
+    learner and the environments back to an earlier state, and the loop goes on from there.
+    """
+    while envs.steps_taken < live.now.total_env_steps:
+        config, meter, started = live.now, Meter(), time.perf_counter()
+        taken_before = envs.steps_taken
+        end = min(_next_multiple(taken_before, config.log_every), config.total_env_steps)
+        while envs.steps_taken < end:
+            before = envs.steps_taken
+            meter.add(act_and_store(learner, envs, config))
+            if envs.steps_taken > config.learning_starts:
+                trainings = envs.steps_taken // config.train_every - before // config.train_every
+                for _ in range(trainings * config.updates_per_training):
+                    meter.add(update(learner, draw(learner, config), config))
+        meter.add(inspect(learner, envs, config))
+        every, episodes = config.evaluation.every_env_steps, config.evaluation.episodes
+        if episodes and envs.steps_taken // every > taken_before // every:
+            meter.add(evaluate_policy(learner, config))
+        seconds = time.perf_counter() - started
+        learner.seconds += seconds
+        learner.steps += 1
+        rate = (envs.steps_taken - taken_before) / seconds
+        meter.add({"time.env_steps_per_second": rate})
+        yield Step(learner.steps, envs.steps_taken, learner.seconds, meter.read())
+
+
+def act_and_store(learner: DDPGLearner, envs: Envs, config: DDPGConfig) -> dict[str, float]:
+    """One step in every environment: explore, then remember what happened."""
+    observations = envs.observations
+    shape = (envs.count, learner.actor.sizes[-1])
+    if envs.steps_taken < config.learning_starts:
+        actions = learner.generators["random actions"].uniform(-1.0, 1.0, shape)
+    else:
+        noise = learner.generators["exploration"].normal(0.0, 1.0, shape)
+        actions = learner.policy(observations, config) + config.noise_std * noise
+    actions = np.clip(actions, -1.0, 1.0)
+    shaped = actions.reshape(envs.count, *learner.action_space.shape)
+    result = envs.step(to_bounds(shaped, learner.action_space))
+    rewards = result.rewards * config.reward_scale
+    flat = observations.reshape(envs.count, -1)
+    # Only a true termination ends the future: a truncated episode would have gone on.
+    learner.replay.add(
+        flat,
+        actions,
+        rewards,
+        result.next_observations.reshape(envs.count, -1),
+        result.terminated,
+    )
+    if config.normalize_observations:
+        learner.moments.add(flat)
+    largest = float(np.abs(rewards).max())
+    learner.reward_abs_max = max(learner.reward_abs_max, largest)
+    return {
+        "rollout.reward_mean": float(result.rewards.mean()),
+        "rollout.reward_abs_max": largest / config.reward_scale,
+    }
+
+
+def draw(learner: DDPGLearner, config: DDPGConfig) -> Batch:
+    """A batch from replay, normalised if the config says so."""
+    batch = learner.replay.sample(config.batch_size, learner.generators["replay"])
+    learner.last_indices = batch.indices
+    if config.normalize_observations:
+        for columns in (batch.observations, batch.next_observations):
+            columns.copy_(torch.from_numpy(learner.moments.normalize(columns.cpu().numpy())))
+    return batch
+
+
+def update(learner: DDPGLearner, batch: Batch, config: DDPGConfig) -> dict[str, float]:
+    """One critic update and, every `policy_delay`-th time, one actor and target update."""
+    learner.updates += 1
+    targets = td_targets(learner, batch, config)
+    signals = update_critics(learner, batch, targets, config)
+    if learner.updates % config.policy_delay == 0:
+        signals |= update_actor(learner, batch, config)
+        follow(learner.target_actor, learner.actor, config.tau)
+        for target, critic in zip(learner.target_critics, learner.critics, strict=True):
+            follow(target, critic, config.tau)
+    return signals
+
+
+def td_targets(learner: DDPGLearner, batch: Batch, config: DDPGConfig) -> Tensor:
+    """R + gamma (1 - terminated) min Q'(s', pi'(s'))."""
+    actions = learner.target_actor.forward(batch.next_observations)
+    if config.target_noise_std > 0:
+        noise = learner.generators["target noise"].normal(0, config.target_noise_std, actions.shape)
+        noise = noise.clip(-config.target_noise_clip, config.target_noise_clip)
+        actions = actions + torch.from_numpy(noise.astype(np.float32)).to(actions.device)
+        actions.clamp_(-1.0, 1.0)
+    inputs = torch.cat((batch.next_observations, actions), dim=1)
+    values = learner.target_critics[0].forward(inputs)
+    for target in learner.target_critics[1:]:
+        values = torch.minimum(values, target.forward(inputs))
+    return batch.rewards + config.gamma * (1.0 - batch.terminated) * values
+
+
+def update_critics(
+    learner: DDPGLearner, batch: Batch, targets: Tensor, config: DDPGConfig
+) -> dict[str, float]:
+    """Descend the mean squared TD error of each critic."""
+    rows = len(targets)
+    losses, norms = [], []
+    for critic, optimizer in zip(learner.critics, learner.critic_optimizers, strict=True):
+        values = critic.forward(batch.observations_actions)
+        errors = values - targets
+        weighted = errors if batch.weights is None else errors * batch.weights
+        losses.append(float(torch.dot(errors[:, 0], weighted[:, 0])) / rows)
+        critic.backward(weighted * (2.0 / rows))
+        norms.append(optimizer.step(config.learning_rate, config.gradient_clip))
+    if isinstance(learner.replay, PrioritisedReplayBuffer):
+        found = errors[:, 0].cpu().numpy()
+        learner.replay.learn_priorities(batch, found, config.priority_beta_growth)
+    loss, norm = sum(losses) / len(losses), max(norms)
+    low, high = (float(bound) for bound in torch.aminmax(values))
+    largest = max(-low, high)
+    bound = learner.reward_abs_max / (1.0 - config.gamma)
+    absolute = errors.abs_()
+    return {
+        "critic.loss": loss,
+        "critic.loss_max": loss,
+        "critic.gradient_norm": norm,
+        "critic.gradient_norm_max": norm,
+        "q.mean": float(values.mean()),
+        "q.abs_max": largest,
+        "q.bound_ratio": largest / bound if bound > 0 else float(largest > 0),
+        "td.abs_mean": float(absolute.mean()),
+        "td.abs_max": float(absolute.max()),
+        "td.target_std": float(targets.std(correction=0)),
+    }
+
+
+def update_actor(learner: DDPGLearner, batch: Batch, config: DDPGConfig) -> dict[str, float]:
+    """Ascend Q(s, pi(s)) through the first critic, whose own weights stay as they are."""
+    rows, critic = len(batch.rows), learner.critics[0]
+    actions = learner.actor.forward(batch.observations)
+    values = critic.forward(torch.cat((batch.observations, actions), dim=1))
+    loss = -float(values.mean())
+    ascent = torch.full_like(values, -1.0 / rows)
+    slopes = critic.backward(ascent, parameters=False, inputs=True)
+    assert slopes is not None
+    learner.actor.backward(slopes[:, batch.observations.shape[1] :])
+    rate = config.learning_rate
+    if config.actor_learning_rate is not None:
+        rate = config.actor_learning_rate
+    norm = learner.actor_optimizer.step(rate, config.gradient_clip)
+    return {"actor.loss": loss, "actor.gradient_norm": norm, "actor.gradient_norm_max": norm}
+
+
+def follow(target: DenseNetwork, online: DenseNetwork, tau: float) -> None:
+    """Move the target's weights the share `tau` of the way to the online ones."""
+    target.parameters.lerp_(online.parameters, tau)
+
+
+def inspect(learner: DDPGLearner, envs: Envs, config: DDPGConfig) -> dict[str, float]:
+    """The signals that are measured once per Step instead of in every update."""
+    signals = {
+        "replay.size": float(len(learner.replay)),
+        "replay.batch_share": config.batch_size / len(learner.replay),
+        "replay.updates_per_env_step": learner.updates / envs.steps_taken,
+        "setting.learning_rate": config.learning_rate,
+        "train.updates": float(learner.updates),
+        "q.bound": learner.reward_abs_max / (1.0 - config.gamma),
+    }
+    if envs.recent:
+        signals["rollout.return_mean"] = float(np.mean([e.total for e in envs.recent]))
+        signals["rollout.length_mean"] = float(np.mean([e.length for e in envs.recent]))
+    if envs.finished:
+        ends = [episode.terminated for episode in envs.finished]
+        signals["rollout.terminated_share"] = float(np.mean(ends))
+        envs.finished.clear()
+    if not len(learner.last_indices):
+        return signals
+    used = learner.last_indices
+    states = learner.replay.fetch(used[:INSPECTED]).observations.cpu().numpy()
+    online, target = learner.critics[0].parameters, learner.target_critics[0].parameters
+    return signals | {
+        "action.saturation": float((np.abs(learner.policy(states, config)) > 0.99).mean()),
+        "target.drift": _norm(online - target) / (_norm(online) + 1e-12),
+        "replay.duplicate_share": 1.0 - len(np.unique(used)) / len(used),
+        "replay.age_mean": float(learner.replay.ages(used).mean()),
+        **learner.weight_changes(),
+    }
+
+
+def evaluate_policy(learner: DDPGLearner, config: DDPGConfig) -> dict[str, float]:
+    """The deterministic policy on episodes of its own."""
+    learner.evaluations += 1
+
+    def policy(observations: NDArray[Any]) -> NDArray[Any]:
+        actions = learner.policy(observations, config)
+        return to_bounds(actions.reshape(-1, *learner.action_space.shape), learner.action_space)
+
+    return evaluate(policy, config, index=learner.evaluations)
+
+
+def _make_replay(
+    config: DDPGConfig, observation_size: int, action_size: int, device: torch.device
+) -> ReplayBuffer:
+    if config.replay == "uniform":
+        return ReplayBuffer(config.buffer_size, observation_size, action_size, device=device)
+    return PrioritisedReplayBuffer(
+        config.buffer_size,
+        observation_size,
+        action_size,
+        device=device,
+        alpha=config.priority_alpha,
+        beta=config.priority_beta,
+    )
+
+
+def _continuous(envs: Envs) -> Box:
+    actions, observations = envs.action_space, envs.observation_space
+    if not isinstance(actions, Box) or not np.isfinite([actions.low, actions.high]).all():
+        raise EnvironmentFault(
+            f"environment '{envs.id}' has action space {actions}: DDPG needs continuous actions "
+            "with finite bounds (a bounded Box)."
+        )
+    if not isinstance(observations, Box):
+        raise EnvironmentFault(
+            f"environment '{envs.id}' has observation space {observations}: DDPG needs a Box. "
+            "Wrap it with gymnasium.wrappers.FlattenObservation."
+        )
+    return actions
+
+
+def _next_multiple(value: int, step: int) -> int:
+    return (value // step + 1) * step
+
+
+def _norm(vector: Tensor) -> float:
+    return float(torch.linalg.vector_norm(vector))

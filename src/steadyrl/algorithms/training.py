@@ -1,0 +1,84 @@
+"""From a config to a trainer that is ready to yield Steps, whatever the algorithm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+import torch
+
+from steadyrl.algorithms.ddpg import DDPGLearner, train_ddpg
+from steadyrl.core.config import LiveConfig
+from steadyrl.core.configs.ddpg import DDPGConfig
+from steadyrl.core.configs.run import ComputeConfig, RunConfig
+from steadyrl.core.errors import ConfigError
+from steadyrl.core.records import Step
+from steadyrl.environments.envs import Envs
+
+
+class Learner(Protocol):
+    """What every learner offers: all of its state, out and in."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything the next update depends on."""
+        ...
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Back to a recorded state."""
+        ...
+
+
+@dataclass(frozen=True)
+class Training:
+    """A config in force, its environments, its learner, and the Steps they will yield."""
+
+    live: LiveConfig[RunConfig]
+    envs: Envs
+    learner: Learner
+    steps: Iterator[Step]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything the coming Steps depend on."""
+        return {
+            "config": self.live.state_dict(),
+            "envs": self.envs.state_dict(),
+            "learner": self.learner.state_dict(),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Back to a recorded state; the next Step is the one that followed it."""
+        self.live.load_state_dict(state["config"])
+        self.envs.load_state_dict(state["envs"])
+        self.learner.load_state_dict(state["learner"])
+
+
+def prepare(config: RunConfig) -> Training:
+    """Everything a run needs, at its beginning."""
+    device = choose_device(config.compute)
+    torch.set_num_threads(config.compute.threads)
+    envs = Envs(config.environment, seed=config.seed)
+    if isinstance(config, DDPGConfig):
+        live = LiveConfig(config)
+        learner = DDPGLearner(config, envs, device)
+        steps = train_ddpg(live, envs, learner)
+        return Training(cast(LiveConfig[RunConfig], live), envs, learner, steps)
+    raise ConfigError(f"algorithm = {config.algorithm!r} has no trainer.")
+
+
+def choose_device(compute: ComputeConfig) -> torch.device:
+    """The device the config names; `auto` takes CUDA, then MPS, then the CPU."""
+    if compute.device == "auto":
+        if torch.cuda.is_available():
+            return torch.device("cuda")
+        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    try:
+        device = torch.device(compute.device)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise ConfigError(
+            f"compute.device = '{compute.device}' cannot be used here ({reason}). "
+            "Use cpu, cuda, cuda:N, mps or auto."
+        ) from None
+    return device

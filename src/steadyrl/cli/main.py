@@ -1,0 +1,92 @@
+"""Entry point: finds the command, runs it, and turns known errors into one sentence."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+from steadyrl import __version__
+from steadyrl.core.errors import SteadyError
+
+# name -> (module, what it does); the order is the order of a user's day
+COMMANDS = {
+    "train": ("train", "train a config, or continue a run exactly"),
+    "report": ("report", "a self-contained HTML page of one or more runs"),
+    "presets": ("presets", "list the presets, or print one"),
+    "schema": ("schema", "JSON schema of an algorithm's config, for editors"),
+    "signals": ("signals", "what each recorded number means"),
+    "verify-resume": (
+        "verify_resume",
+        "prove that a killed and resumed run equals an unbroken one",
+    ),
+}
+
+EPILOG = """\
+examples:
+  steadyrl train ddpg/pendulum --seed 1
+  steadyrl train my.yaml --batch-size 512 --environment.count 4
+  steadyrl train --resume runs/ddpg-pendulum-v1-seed1
+  steadyrl report runs/ddpg-pendulum-v1-seed1
+
+'steadyrl COMMAND --help' explains a command.
+exit codes: 0 fine, 1 a check failed, 2 bad input, 130 interrupted
+"""
+
+INTERRUPTED = 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the process's exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if not arguments or arguments[0] in ("-h", "--help"):
+        return _say(_help())
+    if arguments[0] == "--version":
+        return _say(f"steadyrl {__version__}\n")
+    name, rest = arguments[0], arguments[1:]
+    if name not in COMMANDS:
+        _complain(f"'{name}' is not a command. Use one of: {', '.join(COMMANDS)}.")
+        return 2
+    module, summary = COMMANDS[name]
+    command = importlib.import_module(f"steadyrl.cli.{module}")
+    parser = argparse.ArgumentParser(
+        prog=f"steadyrl {name}",
+        description=summary[0].upper() + summary[1:] + ".",
+        epilog=command.EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    try:
+        return int(command.main(parser, rest))
+    except SteadyError as error:
+        _complain(str(error))
+        return error.exit_code
+    except KeyboardInterrupt:
+        _complain("interrupted.")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader (head, less) has seen enough; stdout must not be flushed again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _help() -> str:
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name.ljust(width)}  {summary}" for name, (_, summary) in COMMANDS.items()]
+    title = "steadyrl: RL training that stays up, and says why when it does not"
+    return "\n".join([title, "", "commands:", *lines, "", EPILOG])
+
+
+def _say(text: str) -> int:
+    sys.stdout.write(text)
+    return 0
+
+
+def _complain(message: str) -> None:
+    sys.stderr.write(f"error: {message}\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

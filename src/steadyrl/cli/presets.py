@@ -1,0 +1,41 @@
+"""`steadyrl presets`: list them, or print one as a starting point for a config file."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+from steadyrl.core.configs import load_config, preset_names, preset_text
+from steadyrl.core.errors import ConfigError
+
+EPILOG = """\
+examples:
+  steadyrl presets
+  steadyrl presets ddpg/stage1 > my.yaml
+"""
+
+
+def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
+    """List the presets, or print one."""
+    parser.add_argument("name", nargs="?", help="print this preset's YAML")
+    parser.add_argument("--json", action="store_true", help="as JSON on stdout")
+    arguments = parser.parse_args(argv)
+    names = list(preset_names())
+    if arguments.name is not None:
+        if arguments.name not in names:
+            raise ConfigError(f"no preset '{arguments.name}'. There are: {', '.join(names)}.")
+        plain = load_config(arguments.name).plain()
+        text = json.dumps(plain) + "\n" if arguments.json else preset_text(arguments.name)
+    elif arguments.json:
+        text = json.dumps(names) + "\n"
+    else:
+        width = max(map(len, names))
+        text = "".join(f"{name.ljust(width)}  {headline(name)}\n" for name in names)
+    sys.stdout.write(text)
+    return 0
+
+
+def headline(name: str) -> str:
+    """The first line of a preset's header."""
+    return preset_text(name).splitlines()[0].removeprefix("# ")

@@ -1,0 +1,90 @@
+"""Progress on stderr: a live bar with an estimate on a terminal, a line now and then elsewhere."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from steadyrl.core.records import Step
+
+PLAIN_SECONDS = 15.0  # between two lines when stderr is not a terminal
+
+
+class TrainingProgress:
+    """Shows where a run stands. Call it with every Step."""
+
+    def __init__(self, title: str, total_env_steps: int, *, quiet: bool = False) -> None:
+        self._console = Console(stderr=True, quiet=quiet)
+        self._title, self._total = title, total_env_steps
+        self._first: tuple[int, float] | None = None
+        self._last_line = time.monotonic()
+        self._latest = ""
+        self._bar = Progress(
+            TextColumn("[bold]{task.description}"),
+            BarColumn(),
+            TextColumn("{task.completed:,.0f}/{task.total:,.0f}"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(elapsed_when_finished=False),
+            TextColumn("{task.fields[latest]}"),
+            console=self._console,
+            disable=quiet or not self._console.is_terminal,
+        )
+        self._task = self._bar.add_task(title, total=total_env_steps, latest="")
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bar.stop()
+
+    def __call__(self, step: Step) -> None:
+        """Show a Step."""
+        self._latest = describe_step(step) or self._latest
+        self._bar.update(self._task, completed=step.env_steps, latest=self._latest)
+        evaluated = "eval.return_mean" in step.signals
+        now = time.monotonic()
+        if self._first is None:
+            self._first = (step.env_steps, now)
+        overdue = now - self._last_line > PLAIN_SECONDS
+        if not self._console.is_terminal and (evaluated or overdue):
+            self._last_line = now
+            left = self._estimate(step.env_steps, now)
+            self._console.print(
+                f"{self._title}  {step.env_steps:,}/{self._total:,}  {left}  {self._latest}",
+                highlight=False,
+                soft_wrap=True,
+            )
+
+    def _estimate(self, env_steps: int, now: float) -> str:
+        assert self._first is not None
+        done, elapsed = env_steps - self._first[0], now - self._first[1]
+        if done <= 0:
+            return "left ?"
+        seconds = round((self._total - env_steps) * elapsed / done)
+        return f"left {seconds // 3600}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+
+
+def describe_step(step: Step) -> str:
+    """The handful of numbers people look at first."""
+    shown = (
+        ("eval.return_mean", "eval"),
+        ("eval.length_mean", "length"),
+        ("critic.loss", "critic"),
+        ("actor.loss", "actor"),
+    )
+    if "eval.return_mean" not in step.signals:
+        return ""
+    return "  ".join(
+        f"{label} {step.signals[name]:.4g}" for name, label in shown if name in step.signals
+    )

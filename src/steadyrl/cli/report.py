@@ -1,0 +1,27 @@
+"""`steadyrl report`: a page that opens anywhere, with every curve of the runs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+EPILOG = """\
+examples:
+  steadyrl report runs/ddpg-pendulum-v1-seed0
+  steadyrl report runs/ddpg-* --output comparison.html
+"""
+
+
+def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
+    """Write the page and say where it is."""
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run directories")
+    parser.add_argument("--output", type=Path, help="file to write (default: RUN/report.html)")
+    parser.add_argument("--json", action="store_true", help="print the path as JSON on stdout")
+    arguments = parser.parse_args(argv)
+    from steadyrl.report.html import write_report
+
+    path = write_report(arguments.runs, arguments.output)
+    sys.stdout.write(json.dumps({"report": str(path)}) + "\n" if arguments.json else f"{path}\n")
+    return 0

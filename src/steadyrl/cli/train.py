@@ -1,0 +1,84 @@
+"""`steadyrl train`: from a config to a run directory, or on with one that stopped."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from steadyrl.cli.main import INTERRUPTED
+from steadyrl.cli.progress import TrainingProgress
+from steadyrl.cli.settings import describe_settings, parse_with_settings
+from steadyrl.core.configs import load_config
+from steadyrl.core.errors import ConfigError
+
+EPILOG = """\
+CONFIG is a preset name (see 'steadyrl presets') or a YAML file. Every setting is a flag:
+'steadyrl train CONFIG --help' lists them with their values.
+
+examples:
+  steadyrl train ddpg/pendulum --seed 3
+  steadyrl train ddpg/stage1 --batch-size 512 --environment.settings.termination-penalty 75
+  steadyrl train --resume runs/ddpg-pendulum-v1-seed3
+  steadyrl train --resume runs/ddpg-pendulum-v1-seed3 --total-env-steps 50000
+"""
+
+
+def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
+    """Train and say how it went."""
+    parser.add_argument("config", nargs="?", metavar="CONFIG", help="preset name or YAML file")
+    parser.add_argument("--resume", type=Path, metavar="RUN", help="continue this run exactly")
+    parser.add_argument("--runs", type=Path, default=Path("runs"), help="where runs are kept")
+    parser.add_argument("--name", help="the run's folder name (default: from the config)")
+    parser.add_argument("--json", action="store_true", help="print the summary as JSON on stdout")
+    parser.add_argument("--quiet", action="store_true", help="no progress")
+    if {"-h", "--help"} & set(argv) and argv[0] not in ("-h", "--help") and argv[0][:1] != "-":
+        parser.print_help()
+        sys.stdout.write("\n" + describe_settings(load_config(argv[0])))
+        return 0
+    arguments, overrides = parse_with_settings(parser, argv)
+    if arguments.resume is not None:
+        if arguments.config is not None:
+            raise ConfigError("give either CONFIG or --resume RUN: a run brings its own config.")
+        return _resume(arguments, overrides)
+    if arguments.config is None:
+        raise ConfigError("CONFIG is missing: a preset name ('steadyrl presets') or a YAML file.")
+    return _train(arguments, overrides)
+
+
+def _train(arguments: argparse.Namespace, overrides: dict[str, object]) -> int:
+    config = load_config(arguments.config, overrides)
+    from steadyrl.run import default_name, train
+    from steadyrl.store.run_directory import free_run_path
+
+    path = arguments.runs / arguments.name if arguments.name else None
+    path = path or free_run_path(arguments.runs, default_name(config))
+    with TrainingProgress(path.name, config.total_env_steps, quiet=arguments.quiet) as progress:
+        summary, _ = train(config, path, observers=(progress,))
+    return _conclude(summary.to_json(), path, as_json=arguments.json)
+
+
+def _resume(arguments: argparse.Namespace, overrides: dict[str, object]) -> int:
+    from steadyrl.run import resume
+    from steadyrl.store.run_directory import RunDirectory
+
+    path = arguments.resume
+    total = overrides.get("total_env_steps", RunDirectory.open(path).config.total_env_steps)
+    steps = total if isinstance(total, int) else 0
+    with TrainingProgress(path.name, steps, quiet=arguments.quiet) as progress:
+        summary = resume(path, overrides=overrides, observers=(progress,))
+    return _conclude(summary.to_json(), path, as_json=arguments.json)
+
+
+def _conclude(summary: dict[str, object], path: Path, *, as_json: bool) -> int:
+    interrupted = summary["status"] == "interrupted"
+    if as_json:
+        sys.stdout.write(json.dumps({"run": str(path), **summary}) + "\n")
+    else:
+        from steadyrl.report.terminal import print_conclusion
+
+        print_conclusion(path)
+        if interrupted:
+            sys.stdout.write(f"continue with: steadyrl train --resume {path}\n")
+    return INTERRUPTED if interrupted else 0

@@ -1,0 +1,1 @@
+"""Vocabulary and mathematics. Imports nothing else of this package."""

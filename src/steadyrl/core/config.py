@@ -1,0 +1,238 @@
+"""Typed, frozen, strict configs: one declaration gives validation, help, flags, schema and docs.
+
+A config is complete: every setting has its value in the YAML a run writes, nothing is inherited
+from another file. `LiveConfig` is the only door through which a setting changes while training.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from typing import Any, Generic, Self, TypeVar, cast
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from steadyrl.core.errors import ConfigError
+from steadyrl.core.records import Change
+
+
+def setting(
+    default: Any,
+    meaning: str,
+    *,
+    low: float | None = None,
+    above: float | None = None,
+    high: float | None = None,
+    below: float | None = None,
+) -> Any:
+    """One setting: its default, what it means, and its bounds (`above`/`below` exclude the end)."""
+    return Field(default, description=meaning, ge=low, gt=above, le=high, lt=below)
+
+
+class Settings(BaseModel):
+    """A frozen group of settings; unknown names and wrong types are errors."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, validate_default=True
+    )
+
+    @classmethod
+    def parse(cls, values: Mapping[str, Any], *, source: str = "config") -> Self:
+        """Validate plain values; the error is one sentence about the first thing wrong."""
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            raise ConfigError(_explain(cls, error, source)) from None
+
+    def plain(self) -> dict[str, Any]:
+        """As nested dictionaries of plain values."""
+        return self.model_dump(mode="json")
+
+    def to_yaml(self) -> str:
+        """Complete and resolved, in declaration order."""
+        return yaml.safe_dump(self.plain(), sort_keys=False, allow_unicode=True)
+
+    def differences(self, other: Settings) -> dict[str, tuple[Any, Any]]:
+        """Dotted names whose value differs, with (ours, theirs)."""
+        ours, theirs = dict(flatten(self.plain())), dict(flatten(other.plain()))
+        return {
+            name: (ours.get(name), theirs.get(name))
+            for name in [*ours, *(name for name in theirs if name not in ours)]
+            if ours.get(name) != theirs.get(name)
+        }
+
+    def replaced(self, changes: Mapping[str, Any]) -> Self:
+        """A copy with the dotted names set to new values, validated as a whole."""
+        return type(self).parse(with_overrides(self.plain(), changes))
+
+
+C = TypeVar("C", bound=Settings)
+
+
+class LiveConfig(Generic[C]):
+    """The config in force. Trainers read `now` once per update, so changes land between updates."""
+
+    def __init__(self, config: C, changes: list[Change] | None = None) -> None:
+        self._now = config
+        self.changes: list[Change] = list(changes or [])
+
+    @property
+    def now(self) -> C:
+        """The settings in force; frozen."""
+        return self._now
+
+    def change(self, name: str, value: Any, *, step: int, because: str) -> Change:
+        """Set one (dotted) setting from the next update on, and record why."""
+        before = dict(flatten(self._now.plain())).get(name)
+        self._now = self._now.replaced({name: value})
+        change = Change(name=name, before=before, after=value, step=step, because=because)
+        self.changes.append(change)
+        return change
+
+    def state_dict(self) -> dict[str, Any]:
+        """The settings in force and how they came to be."""
+        return {"now": self._now.plain(), "changes": [c.to_json() for c in self.changes]}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Back to a recorded state."""
+        self._now = type(self._now).parse(state["now"], source="checkpoint")
+        self.changes = [Change(**record) for record in state["changes"]]
+
+
+# YAML
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads 1e-3 as a number (YAML 1.1 would make it text) and refuses a key given twice."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if key in seen:
+                line = key_node.start_mark.line + 1
+                raise ConfigError(f"line {line}: {key!r} is given twice. Keep one of them.")
+            seen.add(key)
+        return super().construct_mapping(node, deep)
+
+
+def _resolve_exponent_floats() -> None:
+    import re
+
+    number = re.compile(r"^[-+]?(\d+(\.\d*)?|\.\d+)[eE][-+]?\d+$")
+    _Loader.add_implicit_resolver("tag:yaml.org,2002:float", number, list("-+0123456789."))
+
+
+_resolve_exponent_floats()
+
+
+def read_yaml(text: str, *, source: str) -> dict[str, Any]:
+    """A mapping from YAML text; every failure is a ConfigError that names the place."""
+    try:
+        # Safe: _Loader is a SafeLoader, it builds plain containers and numbers only.
+        values = yaml.load(text, Loader=_Loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "somewhere"
+        raise ConfigError(f"{source}: not readable as YAML at {where}: {error.problem}.") from None
+    except (yaml.YAMLError, ConfigError) as error:
+        raise ConfigError(f"{source}: {error}") from None
+    if not isinstance(values, dict):
+        kind = type(values).__name__
+        raise ConfigError(f"{source}: expected settings as 'name: value' lines, found {kind}.")
+    return cast(dict[str, Any], values)
+
+
+def parse_scalar(text: str) -> Any:
+    """A flag's text as YAML would read it: 512, 1e-3, true, null, [64, 64] or plain text."""
+    try:
+        return yaml.load(text, Loader=_Loader)
+    except yaml.YAMLError:
+        return text
+
+
+# Dotted names
+
+
+def flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Leaves of nested dictionaries under dotted names."""
+    for name, value in values.items():
+        if isinstance(value, dict) and value:
+            yield from flatten(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value
+
+
+def with_overrides(values: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Nested dictionaries with the dotted names set; groups are created where needed."""
+    result = dict(values)
+    for name, value in overrides.items():
+        head, _, rest = name.partition(".")
+        if rest:
+            inner = result.get(head)
+            result[head] = with_overrides(inner if isinstance(inner, dict) else {}, {rest: value})
+        else:
+            result[head] = value
+    return result
+
+
+class Leaf(BaseModel):
+    """A setting as the command line and the documentation see it."""
+
+    name: str
+    meaning: str
+    default: Any
+    kind: str
+    allowed: str
+
+
+def leaves(model: type[Settings], prefix: str = "") -> Iterator[Leaf]:
+    """Every setting of a config, groups opened, in declaration order."""
+    for name, field in model.model_fields.items():
+        annotation = field.annotation
+        if isinstance(annotation, type) and issubclass(annotation, Settings):
+            yield from leaves(annotation, f"{prefix}{name}.")
+            continue
+        kind = getattr(annotation, "__name__", None) or str(annotation).replace("typing.", "")
+        if "[" in str(annotation):
+            kind = str(annotation).replace("typing.", "")
+        bounds = [
+            f"{symbol} {getattr(part, key)}"
+            for part in field.metadata
+            for key, symbol in (("gt", ">"), ("ge", ">="), ("lt", "<"), ("le", "<="))
+            if hasattr(part, key)
+        ]
+        default = field.get_default(call_default_factory=True)
+        yield Leaf(
+            name=prefix + name,
+            meaning=field.description or "",
+            default=default,
+            kind=kind,
+            allowed=", ".join(bounds),
+        )
+
+
+# Errors
+
+
+def _explain(model: type[Settings], error: ValidationError, source: str) -> str:
+    problems = [_sentence(model, dict(problem), source) for problem in error.errors()]
+    more = f" ({len(problems) - 1} more problem(s) behind it.)" if len(problems) > 1 else ""
+    return problems[0] + more
+
+
+def _sentence(model: type[Settings], problem: dict[str, Any], source: str) -> str:
+    name = ".".join(str(part) for part in problem["loc"])
+    kind, value = problem["type"], problem.get("input")
+    if kind == "extra_forbidden":
+        known = [leaf.name for leaf in leaves(model)]
+        close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+        hint = f" Did you mean '{close[0]}'?" if close else " 'steadyrl schema' lists them all."
+        return f"{source}: unknown setting '{name}'.{hint}"
+    if kind == "missing":
+        return f"{source}: setting '{name}' is missing."
+    if kind == "value_error":
+        return f"{source}: {problem['ctx']['error']}"
+    allowed = problem["msg"][0].lower() + problem["msg"][1:]
+    return f"{source}: {name} = {value!r} is not allowed: {allowed}."

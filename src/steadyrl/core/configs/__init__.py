@@ -1,0 +1,62 @@
+"""The configs of all algorithms, and how a preset name or a file becomes one."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from steadyrl.core.config import read_yaml, with_overrides
+from steadyrl.core.configs.ddpg import DDPGConfig
+from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.errors import ConfigError
+
+ALGORITHMS: Mapping[str, type[RunConfig]] = {"ddpg": DDPGConfig}
+
+
+def preset_names() -> Iterator[str]:
+    """All presets, as `algorithm/name`."""
+    for folder in sorted(resources.files("steadyrl").joinpath("presets").iterdir(), key=str):
+        for file in sorted(folder.iterdir(), key=str) if folder.is_dir() else ():
+            if file.name.endswith(".yaml"):
+                yield f"{folder.name}/{file.name.removesuffix('.yaml')}"
+
+
+def preset_text(name: str) -> str:
+    """A preset's YAML with its header."""
+    return resources.files("steadyrl").joinpath("presets", f"{name}.yaml").read_text("utf-8")
+
+
+def load_config(source: str | Path, overrides: Mapping[str, Any] | None = None) -> RunConfig:
+    """A config from a preset name (`ddpg/stage1`) or a YAML file, with dotted overrides."""
+    return parse_config(_values_of(source), source=str(source), overrides=overrides)
+
+
+def parse_config(
+    values: Mapping[str, Any], *, source: str = "config", overrides: Mapping[str, Any] | None = None
+) -> RunConfig:
+    """A config from plain values; `algorithm` says which."""
+    values = with_overrides(values, overrides or {})
+    algorithm = values.get("algorithm")
+    if algorithm not in ALGORITHMS:
+        known = ", ".join(ALGORITHMS)
+        raise ConfigError(f"{source}: algorithm = {algorithm!r} is not one of: {known}.")
+    return ALGORITHMS[str(algorithm)].parse(values, source=source)
+
+
+def _values_of(source: str | Path) -> dict[str, Any]:
+    path = Path(source)
+    if path.is_file():
+        try:
+            text = path.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{path}: cannot be read as text: {error}.") from None
+        return read_yaml(text, source=str(path))
+    presets = list(preset_names())
+    if str(source) in presets:
+        return read_yaml(preset_text(str(source)), source=str(source))
+    close = difflib.get_close_matches(str(source), presets, n=1)
+    hint = f"Did you mean '{close[0]}'?" if close else "'steadyrl presets' lists the presets."
+    raise ConfigError(f"{source}: neither a config file nor a preset. {hint}")

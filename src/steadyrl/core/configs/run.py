@@ -1,0 +1,62 @@
+"""What every run has, whatever the algorithm."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from steadyrl.core.config import Settings, setting
+
+type_of_env_setting = bool | int | float | str | None
+
+
+class EnvironmentConfig(Settings):
+    """Which environment, how many, and its own settings."""
+
+    id: str = setting("Pendulum-v1", "Gymnasium environment id")
+    count: int = setting(1, "environments stepped side by side", low=1)
+    settings: dict[str, type_of_env_setting] = setting(
+        {}, "keyword arguments of the environment (e.g. environment.settings.g 9.81)"
+    )
+
+
+class EvaluationConfig(Settings):
+    """Evaluation without exploration, on episodes of their own seeds."""
+
+    every_env_steps: int = setting(10_000, "environment steps between evaluations", low=1)
+    episodes: int = setting(10, "episodes per evaluation; 0 switches evaluation off", low=0)
+
+
+class CheckpointConfig(Settings):
+    """When the whole state is written to disk."""
+
+    every_env_steps: int = setting(10_000, "environment steps between checkpoints", low=1)
+    keep: int = setting(2, "how many recent checkpoints stay; the last good one always does", low=1)
+
+
+class ComputeConfig(Settings):
+    """Where and how the arithmetic runs."""
+
+    device: str = setting("cpu", "cpu, cuda, cuda:N, mps, or auto for the best one present")
+    threads: int = setting(1, "torch threads; use spare cores for more seeds instead", low=1)
+    precision: Literal["fp32", "bf16"] = setting(
+        "fp32", "number format of the matrix multiplications; weights stay fp32"
+    )
+
+
+class RunConfig(Settings):
+    """Settings common to all algorithms."""
+
+    algorithm: str = setting("ddpg", "which trainer")
+    seed: int = setting(0, "the one seed that all randomness derives from", low=0)
+    total_env_steps: int = setting(100_000, "environment steps to train for", low=1)
+    log_every: int = setting(200, "environment steps between two recorded Steps", low=1)
+    environment: EnvironmentConfig = setting(EnvironmentConfig(), "the environment")
+    evaluation: EvaluationConfig = setting(EvaluationConfig(), "evaluation")
+    checkpoints: CheckpointConfig = setting(CheckpointConfig(), "checkpoints")
+    compute: ComputeConfig = setting(ComputeConfig(), "compute")
+
+
+# YAML has lists only; strict mode would refuse them for a tuple.
+LayerSizes = Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(strict=False, min_length=1)]

@@ -1,0 +1,51 @@
+"""Every error a user can meet, drawn here as a tree.
+
+SteadyError
+├── ConfigError           a setting, a config file or a flag is wrong
+├── EnvironmentFault      the environment broke its contract (NaN, wrong space, no such id)
+├── TrainingDiverged      the networks hold NaN or infinity: there is nothing left to train
+└── StoreError            a run directory cannot be read or written
+    ├── RunNotFound       there is no run where one was expected
+    ├── CheckpointError   a checkpoint is damaged, or belongs to other settings
+    └── DiskError         the disk is full or read-only
+
+Each message is one sentence or two: what, which value, what is allowed, what to do next.
+The command line prints it without a traceback and exits with the error's code: 2 for bad input,
+1 for training that failed by itself.
+"""
+
+
+class SteadyError(Exception):
+    """Base of every error that is not a bug of ours."""
+
+    exit_code = 2
+
+
+class ConfigError(SteadyError):
+    """A setting, a config file or a flag is wrong."""
+
+
+class EnvironmentFault(SteadyError):
+    """The environment broke its contract."""
+
+
+class TrainingDiverged(SteadyError):
+    """The networks hold NaN or infinity."""
+
+    exit_code = 1
+
+
+class StoreError(SteadyError):
+    """A run directory cannot be read or written."""
+
+
+class RunNotFound(StoreError):
+    """There is no run where one was expected."""
+
+
+class CheckpointError(StoreError):
+    """A checkpoint is damaged, or belongs to other settings."""
+
+
+class DiskError(StoreError):
+    """The disk is full or read-only."""

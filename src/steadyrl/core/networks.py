@@ -1,0 +1,200 @@
+"""Fully connected networks whose forward and backward passes are written out.
+
+All weights live in one flat vector and all gradients in another, so the optimiser, the target
+update and every norm are single operations, and passes reuse their buffers. Against autograd this
+saves a quarter to a third of an update (see docs/decisions.md); a test holds it to autograd.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+Output = Literal["linear", "tanh"]
+Precision = Literal["fp32", "bf16"]
+
+# Up to this many rows NumPy's dispatch is cheaper than torch's (10 against 37 µs for one row).
+NUMPY_ROWS = 16
+
+
+class DenseNetwork:
+    """Linear layers with ReLU between them. What `forward` returns is overwritten by the next one.
+
+    With bf16 the products run on rounded copies of the weights; weights and gradients stay fp32.
+    """
+
+    def __init__(
+        self,
+        sizes: Sequence[int],
+        *,
+        output: Output = "linear",
+        seed: int = 0,
+        device: torch.device | str = "cpu",
+        precision: Precision = "fp32",
+    ) -> None:
+        self.sizes, self.output, self.precision = tuple(sizes), output, precision
+        self.device = torch.device(device)
+        self.parameters = _initial_parameters(self.sizes, seed).to(self.device)
+        self.gradient = torch.zeros_like(self.parameters)
+        self._layers = _views(self.parameters, self.sizes)
+        if precision == "bf16":
+            self._rounded = self.parameters.to(torch.bfloat16)
+            self._rounded_gradient = torch.zeros_like(self._rounded)
+            self._work_layers = _views(self._rounded, self.sizes)
+            self._gradient_layers = _views(self._rounded_gradient, self.sizes)
+        else:
+            self._work_layers = self._layers
+            self._gradient_layers = _views(self.gradient, self.sizes)
+        self._activations: dict[int, list[Tensor]] = {}
+        self._deltas: dict[int, list[Tensor]] = {}
+        self._inputs = torch.empty(0)
+
+    def clone(self) -> DenseNetwork:
+        """An independent network with the same weights."""
+        twin = DenseNetwork(
+            self.sizes, output=self.output, device=self.device, precision=self.precision
+        )
+        twin.parameters.copy_(self.parameters)
+        return twin
+
+    @torch.no_grad()
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Outputs of shape (rows, outputs), float32; activations are kept for `backward`."""
+        if self.precision == "bf16":
+            self._rounded.copy_(self.parameters)
+            inputs = inputs.to(torch.bfloat16)
+        activations = self._workspace(self._activations, len(inputs))
+        self._inputs = current = inputs
+        last = len(self._work_layers) - 1
+        for index, (weight, bias) in enumerate(self._work_layers):
+            current = torch.addmm(bias, current, weight.t(), out=activations[index])
+            if index < last:
+                current.relu_()
+        if self.output == "tanh":
+            current.tanh_()
+        return current.float()
+
+    @torch.no_grad()
+    def backward(
+        self, output_gradient: Tensor, *, parameters: bool = True, inputs: bool = False
+    ) -> Tensor | None:
+        """Gradients for the last `forward`: into `gradient`, and returned for the inputs if asked.
+
+        Pass `parameters=False` where only the inputs' gradient is wanted (the actor's loss seen
+        through the critic): half of the products are then never computed.
+        """
+        rows = len(output_gradient)
+        activations, deltas = self._activations[rows], self._workspace(self._deltas, rows)
+        delta = output_gradient.to(activations[-1].dtype)
+        if self.output == "tanh":
+            delta = torch.ops.aten.tanh_backward(delta, activations[-1])
+        for index in range(len(self._work_layers) - 1, -1, -1):
+            below = activations[index - 1] if index else self._inputs
+            if parameters:
+                weight_gradient, bias_gradient = self._gradient_layers[index]
+                torch.mm(delta.t(), below, out=weight_gradient)
+                torch.sum(delta, 0, out=bias_gradient)
+            if index:
+                delta = torch.mm(delta, self._work_layers[index][0], out=deltas[index - 1])
+                torch.ops.aten.threshold_backward.grad_input(delta, below, 0, grad_input=delta)
+        if parameters and self.precision == "bf16":
+            self.gradient.copy_(self._rounded_gradient)
+        return torch.mm(delta, self._work_layers[0][0]).float() if inputs else None
+
+    def act(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Outputs for a few observations, without keeping anything."""
+        if self.device.type != "cpu" or len(observations) > NUMPY_ROWS:
+            outputs = self.forward(torch.from_numpy(observations).to(self.device))
+            return outputs.cpu().numpy().copy()
+        current = observations
+        last = len(self._layers) - 1
+        for index, (weight, bias) in enumerate(self._layers):
+            current = current @ weight.numpy().T + bias.numpy()
+            if index < last:
+                np.maximum(current, 0.0, out=current)
+        return np.tanh(current) if self.output == "tanh" else current
+
+    def hidden_activations(self) -> list[Tensor]:
+        """What the hidden layers put out in the last `forward`."""
+        return self._activations[len(self._inputs)][:-1]
+
+    def state_dict(self) -> dict[str, NDArray[np.float32]]:
+        """The weights."""
+        return {"parameters": self.parameters.cpu().numpy().copy()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Put weights back."""
+        self.parameters.copy_(torch.from_numpy(np.asarray(state["parameters"])))
+
+    def _workspace(self, store: dict[int, list[Tensor]], rows: int) -> list[Tensor]:
+        buffers = store.get(rows)
+        if buffers is None:
+            if len(store) >= 4:  # batch sizes seldom change; never hoard buffers of old ones
+                store.clear()
+            kind = torch.bfloat16 if self.precision == "bf16" else torch.float32
+            buffers = [torch.empty(rows, n, dtype=kind, device=self.device) for n in self.sizes[1:]]
+            store[rows] = buffers
+        return buffers
+
+
+class Adam:
+    """Adam on a network's flat parameters; measures the gradient norm and can clip it."""
+
+    def __init__(self, network: DenseNetwork) -> None:
+        self._network = network
+        self._parameter = torch.nn.Parameter(network.parameters)
+        self._parameter.grad = network.gradient
+        fused = network.device.type in ("cpu", "cuda")
+        self._optimizer = torch.optim.Adam([self._parameter], lr=0.0, fused=fused)
+
+    def step(self, learning_rate: float, clip: float | None = None) -> float:
+        """One step along the network's gradient; returns the gradient's norm before clipping."""
+        gradient = self._network.gradient
+        # Measured before clipping: afterwards every explosion looks like the clip value.
+        norm = float(torch.linalg.vector_norm(gradient))
+        if clip is not None and norm > clip:
+            gradient.mul_(clip / norm)
+        self._optimizer.param_groups[0]["lr"] = learning_rate
+        self._optimizer.step()
+        return norm
+
+    def state_dict(self) -> dict[str, Any]:
+        """The moments and the step count; empty before the first step."""
+        state = self._optimizer.state[self._parameter]
+        return {name: value.cpu().numpy().copy() for name, value in state.items()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Back to a recorded state."""
+        device = self._network.device
+        self._optimizer.state[self._parameter] = {
+            name: torch.from_numpy(np.array(value)).to(device) for name, value in state.items()
+        }
+
+
+def _initial_parameters(sizes: Sequence[int], seed: int) -> Tensor:
+    """Uniform in ±1/sqrt(inputs), weights and biases: torch's own default for linear layers."""
+    generator = torch.Generator().manual_seed(seed)
+    parts = []
+    for inputs, outputs in pairwise(sizes):
+        bound = 1.0 / math.sqrt(inputs)
+        values = torch.rand(outputs * (inputs + 1), generator=generator)
+        parts.append(values * (2.0 * bound) - bound)
+    return torch.cat(parts)
+
+
+def _views(flat: Tensor, sizes: Sequence[int]) -> list[tuple[Tensor, Tensor]]:
+    """(weight, bias) of each layer as windows into the flat vector."""
+    layers, offset = [], 0
+    for inputs, outputs in pairwise(sizes):
+        weight = flat[offset : offset + outputs * inputs].view(outputs, inputs)
+        offset += outputs * inputs
+        layers.append((weight, flat[offset : offset + outputs]))
+        offset += outputs
+    return layers

@@ -1,0 +1,85 @@
+"""All that crosses a layer: what a trainer yields, what is changed, how a run ended."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+Json = Any
+
+RunStatus = Literal["running", "finished", "interrupted", "failed", "stopped"]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one update (or `log_every` environment steps) measured."""
+
+    index: int
+    env_steps: int
+    seconds: float
+    signals: Mapping[str, float]
+
+    def to_json(self) -> dict[str, Json]:
+        """As strict JSON: non-finite signals become the strings "nan", "inf", "-inf"."""
+        return {
+            "index": self.index,
+            "env_steps": self.env_steps,
+            "seconds": round(self.seconds, 6),
+            "signals": {name: number_to_json(value) for name, value in self.signals.items()},
+        }
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Json]) -> Step:
+        """The inverse of `to_json`."""
+        signals = {name: float(value) for name, value in record["signals"].items()}
+        return cls(record["index"], record["env_steps"], record["seconds"], signals)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A setting changed while training, and why."""
+
+    name: str
+    before: Json
+    after: Json
+    step: int
+    because: str
+
+    def to_json(self) -> dict[str, Json]:
+        """As a plain dictionary."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSummary:
+    """How a run ended: the content of `summary.json`."""
+
+    status: RunStatus
+    algorithm: str
+    environment: str
+    seed: int
+    steps: int
+    env_steps: int
+    seconds: float
+    message: str = ""
+    last_signals: Mapping[str, float] = field(default_factory=dict)
+    best_return: float | None = None
+    final_return: float | None = None
+
+    def to_json(self) -> dict[str, Json]:
+        """As strict JSON."""
+        record = asdict(self)
+        record["last_signals"] = {
+            name: number_to_json(value) for name, value in self.last_signals.items()
+        }
+        for name in ("best_return", "final_return"):
+            value = record[name]
+            record[name] = None if value is None else number_to_json(value)
+        return record
+
+
+def number_to_json(value: float) -> float | str:
+    """A float that strict JSON can hold; `float()` reads it back exactly."""
+    return value if math.isfinite(value) else str(value)

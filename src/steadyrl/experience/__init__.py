@@ -1,0 +1,1 @@
+"""What trainers learn from: replay buffers and, later, rollouts and demonstrations."""

@@ -1,0 +1,181 @@
+"""Replay of single transitions: uniform or prioritised, in one flat table of rows.
+
+A row is [observation | action | next observation | reward | terminated]. One gather fetches a
+batch, and the critic's input (observation and action side by side) is a window of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from steadyrl.experience.sum_tree import SumTree
+
+SMALLEST_PRIORITY = 1e-6  # an item that taught nothing once may still be drawn again
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Transitions as float32 windows of one table; `weights` correct prioritised sampling."""
+
+    indices: NDArray[np.int64]
+    rows: Tensor
+    observations: Tensor
+    actions: Tensor
+    observations_actions: Tensor
+    next_observations: Tensor
+    rewards: Tensor  # (batch, 1)
+    terminated: Tensor  # (batch, 1), 0 or 1
+    weights: Tensor | None  # (batch, 1)
+
+
+class ReplayBuffer:
+    """A ring of transitions; the oldest leave first."""
+
+    def __init__(
+        self, capacity: int, observation_size: int, action_size: int, *, device: torch.device
+    ) -> None:
+        self.capacity = capacity
+        self._observation_size, self._action_size = observation_size, action_size
+        self._width = 2 * observation_size + action_size + 2
+        self._rows = np.zeros((capacity, self._width), dtype=np.float32)
+        self._added = 0
+        self._device = device
+        self._gathered = torch.empty(0)
+
+    def __len__(self) -> int:
+        return min(self._added, self.capacity)
+
+    def add(
+        self,
+        observations: NDArray[Any],
+        actions: NDArray[Any],
+        rewards: NDArray[Any],
+        next_observations: NDArray[Any],
+        terminated: NDArray[np.bool_],
+    ) -> NDArray[np.int64]:
+        """Store one transition per row; returns where."""
+        count, size, acts = len(rewards), self._observation_size, self._action_size
+        where = np.arange(self._added, self._added + count) % self.capacity
+        rows = self._rows
+        rows[where, :size] = observations
+        rows[where, size : size + acts] = actions
+        rows[where, size + acts : 2 * size + acts] = next_observations
+        rows[where, -2] = rewards
+        rows[where, -1] = terminated
+        self._added += count
+        return where
+
+    def sample(self, count: int, generator: np.random.Generator) -> Batch:
+        """Draw uniformly, with replacement."""
+        return self.fetch(generator.integers(len(self), size=count))
+
+    def fetch(self, indices: NDArray[np.int64], weights: NDArray[Any] | None = None) -> Batch:
+        """The named transitions. The batch's tensors are overwritten by the next fetch."""
+        count, size, acts = len(indices), self._observation_size, self._action_size
+        if len(self._gathered) != count:
+            # Torch's allocator aligns; NumPy's might not, and products could then differ by a bit.
+            self._gathered = torch.empty(count, self._width)
+        np.take(self._rows, indices, axis=0, out=self._gathered.numpy())
+        rows = self._gathered.to(self._device)
+        corrections = None
+        if weights is not None:
+            corrections = torch.from_numpy(weights.astype(np.float32)).to(self._device)[:, None]
+        return Batch(
+            indices=indices,
+            rows=rows,
+            observations=rows[:, :size],
+            actions=rows[:, size : size + acts],
+            observations_actions=rows[:, : size + acts],
+            next_observations=rows[:, size + acts : 2 * size + acts],
+            rewards=rows[:, -2:-1],
+            terminated=rows[:, -1:],
+            weights=corrections,
+        )
+
+    def ages(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
+        """How many transitions have been added since each of these."""
+        newest = (self._added - 1) % self.capacity
+        return (newest - indices) % self.capacity
+
+    def state_dict(self) -> dict[str, Any]:
+        """The filled part of the table."""
+        return {"added": self._added, "rows": self._rows[: len(self)].copy()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Back to a recorded state; a smaller capacity keeps the newest, a larger one keeps all."""
+        rows, added = np.asarray(state["rows"]), int(state["added"])
+        if len(rows) == self.capacity or added == len(rows) <= self.capacity:
+            self._rows[: len(rows)] = rows
+            self._added = added
+            return
+        oldest_first = np.roll(rows, -(added % len(rows)), axis=0)[-self.capacity :]
+        self._rows[: len(oldest_first)] = oldest_first
+        self._added = len(oldest_first)
+
+
+class PrioritisedReplayBuffer(ReplayBuffer):
+    """Draws by TD error (Schaul et al., 2015); new transitions come in at the highest priority."""
+
+    def __init__(
+        self,
+        capacity: int,
+        observation_size: int,
+        action_size: int,
+        *,
+        device: torch.device,
+        alpha: float,
+        beta: float,
+    ) -> None:
+        super().__init__(capacity, observation_size, action_size, device=device)
+        self.alpha, self.beta = alpha, beta
+        self._tree = SumTree(capacity)
+        self._highest = 1.0
+
+    def add(
+        self,
+        observations: NDArray[Any],
+        actions: NDArray[Any],
+        rewards: NDArray[Any],
+        next_observations: NDArray[Any],
+        terminated: NDArray[np.bool_],
+    ) -> NDArray[np.int64]:
+        """Store transitions at the highest priority seen so far."""
+        where = super().add(observations, actions, rewards, next_observations, terminated)
+        self._tree.set(where, np.full(len(where), self._highest))
+        return where
+
+    def sample(self, count: int, generator: np.random.Generator) -> Batch:
+        """Draw by priority; weights (N p)^-beta, divided by the largest."""
+        indices = self._tree.draw(count, generator)
+        shares = self._tree[indices] / self._tree.total
+        weights = (len(self) * shares) ** -self.beta
+        return self.fetch(indices, weights / weights.max())
+
+    def learn_priorities(self, batch: Batch, td_errors: NDArray[Any], beta_growth: float) -> None:
+        """New priorities |TD error|^alpha for the items just used."""
+        priorities = (np.abs(td_errors).astype(np.float64) + SMALLEST_PRIORITY) ** self.alpha
+        self._tree.set(batch.indices, priorities)
+        self._highest = max(self._highest, float(priorities.max()))
+        self.beta = min(1.0, self.beta + beta_growth)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The table, the priorities and beta."""
+        tree = {"priorities": self._tree.leaves(len(self)), "highest": self._highest}
+        return {**super().state_dict(), **tree, "beta": self.beta}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Back to a recorded state; after a capacity change all priorities start equal."""
+        super().load_state_dict(state)
+        self._highest, self.beta = float(state["highest"]), float(state["beta"])
+        self._tree = SumTree(self.capacity)
+        kept = len(self) == len(state["rows"]) and self._added == int(state["added"])
+        priorities = state["priorities"] if kept else np.full(len(self), self._highest)
+        if len(self):
+            self._tree.set(np.arange(len(self)), np.asarray(priorities))

@@ -1,0 +1,1 @@
+"""Runs made of runs: proofs, comparisons, rescues."""

@@ -1,0 +1,185 @@
+"""A self-contained HTML page: facts, curves and events of one run, or several over each other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from steadyrl.core.config import flatten
+from steadyrl.core.records import Step
+from steadyrl.core.signals import CATALOGUE
+from steadyrl.store.files import write_atomically
+from steadyrl.store.run_directory import RunDirectory
+
+POINTS = 2000  # per curve; extremes of each bucket are kept, so spikes stay visible
+
+GROUPS = {
+    "Returns": (
+        "eval.return_mean",
+        "rollout.return_mean",
+        "eval.length_mean",
+        "rollout.length_mean",
+    ),
+    "Losses": ("critic.loss", "critic.loss_max", "actor.loss", "td.abs_mean"),
+    "Values": ("q.mean", "q.abs_max", "q.bound_ratio", "td.target_std"),
+    "Gradients": (
+        "critic.gradient_norm",
+        "critic.gradient_norm_max",
+        "actor.gradient_norm",
+        "actor.gradient_norm_max",
+    ),
+}
+
+STYLE = """
+:root { color-scheme: light; font-family: system-ui, sans-serif; color: #1c2330; }
+body { max-width: 1180px; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.5rem; margin-bottom: .2rem; } h2 { font-size: 1.1rem; margin: 2rem 0 .6rem; }
+.sub { color: #667085; } .grid { display: grid; gap: 1rem; grid-template-columns: 1fr 1fr; }
+.card { border: 1px solid #e4e7ec; border-radius: 8px; padding: .6rem .8rem; min-width: 0; }
+.card h3 { font-size: .85rem; margin: 0; } .card p { font-size: .75rem; color: #667085; margin: 0; }
+.plot { height: 230px; } table { border-collapse: collapse; font-size: .82rem; }
+td, th { text-align: left; padding: .15rem 1rem .15rem 0; vertical-align: top; }
+th { color: #667085; font-weight: 500; } code { font-size: .8rem; }
+details { margin-top: .6rem; } @media (max-width: 800px) { .grid { grid-template-columns: 1fr; } }
+"""
+
+SCRIPT = """
+for (const chart of CHARTS) {
+  Plotly.newPlot(chart.id, chart.traces, {
+    margin: {l: 55, r: 10, t: 8, b: 32}, showlegend: chart.traces.length > 1,
+    legend: {orientation: "h", y: -0.2}, xaxis: {title: {text: "env steps", font: {size: 11}}},
+    yaxis: {exponentformat: "e"}, font: {size: 11}
+  }, {displaylogo: false, responsive: true});
+}
+"""
+
+
+def write_report(runs: Sequence[Path], output: Path | None = None) -> Path:
+    """Write the page beside the first run, or where asked; returns its path."""
+    path = output or runs[0] / "report.html"
+    write_atomically(path, render([RunDirectory.open(run) for run in runs]).encode())
+    return path
+
+
+def render(stores: Sequence[RunDirectory]) -> str:
+    """The whole page as text."""
+    from plotly.offline import get_plotlyjs
+
+    series = {store.path.name: list(store.steps()) for store in stores}
+    present = {name for steps in series.values() for step in steps for name in step.signals}
+    shown = [name for names in GROUPS.values() for name in names]
+    groups = {**GROUPS, "More": tuple(name for name in CATALOGUE if name not in shown)}
+    charts: list[dict[str, Any]] = []
+    sections = []
+    for title, names in groups.items():
+        cards = []
+        for name in names:
+            if name in present:
+                identity = f"chart{len(charts)}"
+                charts.append({"id": identity, "traces": _traces(name, series)})
+                cards.append(_card(name, identity))
+        if cards:
+            sections.append(f"<h2>{title}</h2><div class='grid'>{''.join(cards)}</div>")
+    title = ", ".join(series)
+    return (
+        "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
+        f"<title>{escape(title)} · steadyrl</title><style>{STYLE}</style>"
+        f"<script>{get_plotlyjs()}</script></head><body>"
+        f"<h1>{escape(title)}</h1><p class='sub'>steadyrl report</p>"
+        f"{''.join(_facts(store) for store in stores)}{''.join(sections)}"
+        f"<h2>Events</h2>{''.join(_events(store) for store in stores)}"
+        f"{''.join(_settings(store) for store in stores)}"
+        f"<script>const CHARTS = {_json(charts)};{SCRIPT}</script></body></html>"
+    )
+
+
+def _json(value: Any) -> str:
+    """JSON that cannot close the script element it stands in."""
+    return json.dumps(value, allow_nan=False).replace("<", "\\u003c")
+
+
+def _traces(name: str, series: dict[str, list[Step]]) -> list[dict[str, Any]]:
+    traces = []
+    for run, steps in series.items():
+        points = [(s.env_steps, s.signals[name]) for s in steps if name in s.signals]
+        if points:
+            x, y = thin(np.array(points, dtype=float))
+            sparse = len(x) < 60
+            traces.append(
+                {
+                    "x": x.tolist(),
+                    "y": [value if np.isfinite(value) else None for value in y.tolist()],
+                    "name": run,
+                    "mode": "lines+markers" if sparse else "lines",
+                    "line": {"width": 1.5},
+                }
+            )
+    return traces
+
+
+def thin(points: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """At most POINTS of a curve: of each bucket its lowest and highest point, in order."""
+    if len(points) <= POINTS:
+        return points[:, 0], points[:, 1]
+    kept = [0, len(points) - 1]
+    for bucket in np.array_split(np.arange(len(points)), POINTS // 2):
+        values = points[bucket, 1]
+        if np.isnan(values).all():
+            kept.append(int(bucket[0]))
+        else:
+            kept += [int(bucket[np.nanargmin(values)]), int(bucket[np.nanargmax(values)])]
+    chosen = points[np.unique(kept)]
+    return chosen[:, 0], chosen[:, 1]
+
+
+def _card(name: str, identity: str) -> str:
+    signal = CATALOGUE[name]
+    return (
+        f"<div class='card'><h3>{escape(name)}</h3><p>{escape(signal.meaning)} "
+        f"[{escape(signal.unit)}]</p><div class='plot' id='{identity}'></div></div>"
+    )
+
+
+def _facts(store: RunDirectory) -> str:
+    summary = store.summary() or {}
+    rows = [
+        ("status", f"{summary.get('status', 'unknown')} {summary.get('message') or ''}"),
+        ("algorithm", store.config.algorithm),
+        ("environment", store.config.environment.id),
+        ("seed", store.config.seed),
+        ("env steps", f"{summary.get('env_steps', 0):,}"),
+        ("seconds", summary.get("seconds")),
+        ("last evaluation", summary.get("final_return")),
+        ("best evaluation", summary.get("best_return")),
+    ]
+    cells = "".join(f"<tr><th>{k}</th><td>{escape(str(v))}</td></tr>" for k, v in rows)
+    return f"<h2>{escape(store.path.name)}</h2><table>{cells}</table>"
+
+
+def _events(store: RunDirectory) -> str:
+    rows = "".join(
+        f"<tr><td>{event['step']}</td><td>{escape(str(event['event']))}</td>"
+        f"<td><code>{escape(json.dumps(_details(event)))}</code></td></tr>"
+        for event in store.events()
+    )
+    head = "<tr><th>step</th><th>event</th><th>details</th></tr>"
+    name = escape(store.path.name)
+    return f"<details><summary>{name}</summary><table>{head}{rows}</table></details>"
+
+
+def _details(event: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in event.items() if name not in ("event", "step")}
+
+
+def _settings(store: RunDirectory) -> str:
+    rows = "".join(
+        f"<tr><th>{escape(name)}</th><td>{escape(str(value))}</td></tr>"
+        for name, value in flatten(store.config.plain())
+    )
+    name = escape(store.path.name)
+    return f"<details><summary>settings of {name}</summary><table>{rows}</table></details>"

@@ -1,0 +1,66 @@
+"""A run's conclusion on the terminal: the learning curve and a few lines of facts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from steadyrl.report.html import write_report
+from steadyrl.store.run_directory import RunDirectory
+
+BLOCKS = " ▁▂▃▄▅▆▇█"
+
+
+def print_conclusion(path: Path) -> None:
+    """Curve, facts, and the path of the page that shows the rest."""
+    store = RunDirectory.open(path)
+    console = Console(highlight=False)
+    evaluated = [step for step in store.steps() if "eval.return_mean" in step.signals]
+    if len(evaluated) > 1:
+        returns = [step.signals["eval.return_mean"] for step in evaluated]
+        console.print(f"\nmean return of {len(returns)} evaluations")
+        last = evaluated[-1].env_steps
+        console.print(curve(returns, left="0", right=f"{last:,} env steps"), markup=False)
+    summary = store.summary() or {}
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    table.add_row("run", str(path))
+    table.add_row("status", f"{summary.get('status')} {summary.get('message', '')}".strip())
+    table.add_row(
+        "env steps", f"{summary.get('env_steps', 0):,} in {summary.get('seconds', 0):,} s"
+    )
+    if evaluated:
+        final = evaluated[-1].signals
+        spread, length = final["eval.return_std"], final["eval.length_mean"]
+        table.add_row(
+            "last evaluation",
+            f"{final['eval.return_mean']:,.1f} ± {spread:,.1f}, episodes of {length:,.0f} steps",
+        )
+        table.add_row("best evaluation", f"{summary.get('best_return', float('nan')):,.1f}")
+    table.add_row("report", str(write_report([path])))
+    console.print(table)
+
+
+def curve(
+    values: Sequence[float], *, width: int = 64, height: int = 8, left: str, right: str
+) -> str:
+    """A block chart of a series, with the range on its left."""
+    series = np.asarray(values, dtype=float)
+    at = np.linspace(0, len(series) - 1, min(width, max(len(series), 2) * 4))
+    finite = np.where(np.isfinite(series), series, np.nan)
+    drawn = np.interp(at, np.arange(len(series)), finite)
+    low, high = float(np.nanmin(finite)), float(np.nanmax(finite))
+    span = (high - low) or 1.0
+    levels = np.nan_to_num((drawn - low) / span) * (height * 8 - 1) + 1
+    labels = {0: f"{high:,.4g}", height - 1: f"{low:,.4g}"}
+    margin = max(map(len, labels.values()))
+    rows = []
+    for row in range(height):
+        floor = (height - 1 - row) * 8
+        cells = np.clip(np.round(levels - floor), 0, 8).astype(int)
+        rows.append(labels.get(row, "").rjust(margin) + " ┤" + "".join(BLOCKS[c] for c in cells))
+    axis = left + right.rjust(len(at) - len(left))
+    return "\n".join([*rows, " " * (margin + 2) + axis])

@@ -1,0 +1,175 @@
+"""Checkpoints: arrays in safetensors, all else in JSON, checksummed, visible only when complete.
+
+    checkpoints/step-00000412/arrays.safetensors
+    checkpoints/step-00000412/state.json        structure, plain values, checksums
+
+No pickle anywhere: a checkpoint from a stranger can be wrong, but it cannot run code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors.numpy
+
+from steadyrl.core.errors import CheckpointError
+from steadyrl.store.files import disk_errors, sync_folder, write_and_sync
+
+FORMAT = 1
+_ARRAY = "__array__"
+
+
+class Checkpoints:
+    """The checkpoints of one run, oldest first."""
+
+    def __init__(self, folder: Path, *, keep: int) -> None:
+        self.folder, self.keep = folder, keep
+
+    def steps(self) -> list[int]:
+        """The Steps at which there is a complete checkpoint."""
+        names = [path.name for path in self.folder.glob("step-*") if path.is_dir()]
+        return sorted(int(name.removeprefix("step-")) for name in names)
+
+    def path(self, step: int) -> Path:
+        """Where the checkpoint of a Step lies."""
+        return self.folder / f"step-{step:08d}"
+
+    def save(self, state: Mapping[str, Any], *, step: int, good: bool) -> Path:
+        """Write a checkpoint; then let go of old ones, but never of the last good one."""
+        final, scratch = self.path(step), self.folder / f".partial-step-{step:08d}"
+        with disk_errors(final):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            shutil.rmtree(scratch, ignore_errors=True)
+            try:
+                scratch.mkdir()
+                _write(scratch, state, step=step, good=good)
+                shutil.rmtree(final, ignore_errors=True)
+                os.replace(scratch, final)  # noqa: PTH105 - the moment it becomes visible
+            finally:
+                shutil.rmtree(scratch, ignore_errors=True)
+            sync_folder(self.folder)
+        self._let_go()
+        return final
+
+    def load(self, step: int) -> dict[str, Any]:
+        """Read a checkpoint back; damage of any kind is a CheckpointError."""
+        return load_checkpoint(self.path(step))
+
+    def load_latest(self) -> tuple[int, dict[str, Any], list[str]]:
+        """The newest intact checkpoint, and what was wrong with newer ones."""
+        problems: list[str] = []
+        for step in reversed(self.steps()):
+            try:
+                return step, self.load(step), problems
+            except CheckpointError as error:
+                problems.append(str(error))
+        if problems:
+            raise CheckpointError(f"{problems[0]} There is no intact checkpoint to resume from.")
+        raise CheckpointError(
+            f"{self.folder}: no checkpoint yet, so there is nothing to resume. Start it again."
+        )
+
+    def last_good(self) -> int | None:
+        """The newest Step whose checkpoint was marked good."""
+        return next((step for step in reversed(self.steps()) if self._is_good(step)), None)
+
+    def drop_after(self, step: int) -> None:
+        """Forget checkpoints newer than a Step (the run continues from there)."""
+        for later in self.steps():
+            if later > step:
+                shutil.rmtree(self.path(later))
+
+    def _is_good(self, step: int) -> bool:
+        try:
+            return bool(_header(self.path(step))["good"])
+        except CheckpointError:
+            return False
+
+    def _let_go(self) -> None:
+        steps = self.steps()
+        kept = {*steps[-self.keep :], self.last_good()}
+        for step in steps:
+            if step not in kept:
+                shutil.rmtree(self.path(step), ignore_errors=True)
+
+
+def load_checkpoint(path: Path) -> dict[str, Any]:
+    """The state saved at a path, verified against its checksums."""
+    header = _header(path)
+    content = _read(path / "arrays.safetensors")
+    if hashlib.sha256(content).hexdigest() != header["arrays_sha256"]:
+        raise CheckpointError(f"{path}: arrays.safetensors is damaged (its checksum differs).")
+    try:
+        arrays = safetensors.numpy.load(content)
+        state: dict[str, Any] = _join(header["state"], arrays)
+    except (safetensors.SafetensorError, KeyError) as error:
+        raise CheckpointError(f"{path}: arrays.safetensors is damaged ({error}).") from None
+    return state
+
+
+def _write(folder: Path, state: Mapping[str, Any], *, step: int, good: bool) -> None:
+    arrays: dict[str, np.ndarray[Any, Any]] = {}
+    tree = _split(state, "", arrays)
+    content = safetensors.numpy.save(arrays)
+    write_and_sync(folder / "arrays.safetensors", content)
+    body = {
+        "format": FORMAT,
+        "step": step,
+        "good": good,
+        "arrays_sha256": hashlib.sha256(content).hexdigest(),
+        "state": tree,
+    }
+    text = json.dumps(body)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    write_and_sync(folder / "state.json", f"{digest}\n{text}\n".encode())
+
+
+def _header(path: Path) -> dict[str, Any]:
+    digest, _, text = _read(path / "state.json").decode("utf-8", "replace").partition("\n")
+    text = text.removesuffix("\n")
+    if hashlib.sha256(text.encode()).hexdigest() != digest:
+        raise CheckpointError(f"{path}: state.json is damaged (its checksum differs).")
+    body: dict[str, Any] = json.loads(text)
+    if body["format"] != FORMAT:
+        raise CheckpointError(f"{path}: format {body['format']} is not {FORMAT}, which we read.")
+    return body
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be read ({error.strerror}).") from None
+
+
+def _split(value: Any, name: str, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
+    """Plain values in place, arrays moved out under their path."""
+    if isinstance(value, np.ndarray):
+        arrays[name] = np.ascontiguousarray(value)
+        return {_ARRAY: name}
+    if isinstance(value, Mapping):
+        return {key: _split(item, f"{name}/{key}", arrays) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_split(item, f"{name}/{index}", arrays) for index, item in enumerate(value)]
+    if isinstance(value, np.generic):
+        return value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise TypeError(f"state {name!r} is a {type(value).__name__}; use arrays and plain values")
+
+
+def _join(value: Any, arrays: Mapping[str, Any]) -> Any:
+    if isinstance(value, dict):
+        if _ARRAY in value:
+            return arrays[value[_ARRAY]]
+        return {key: _join(item, arrays) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_join(item, arrays) for item in value]
+    return value

@@ -1,0 +1,128 @@
+"""One run, one directory.
+
+config.yaml     complete and resolved          steps.jsonl    one Step per line
+events.jsonl    changes, evaluations, ...      tensorboard/   mirror of the Steps
+checkpoints/    see checkpoints.py             summary.json   how it ended
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from steadyrl.core.config import read_yaml
+from steadyrl.core.configs import parse_config
+from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.errors import ConfigError, RunNotFound, StoreError
+from steadyrl.core.records import RunSummary, Step
+from steadyrl.store.checkpoints import Checkpoints
+from steadyrl.store.files import JsonLines, disk_errors, write_atomically
+from steadyrl.store.tensorboard import TensorBoardMirror
+
+
+class RunDirectory:
+    """Reads and writes a run's files. JSONL is the truth; TensorBoard is a mirror of it."""
+
+    def __init__(self, path: Path, config: RunConfig) -> None:
+        self.path, self.config = path, config
+        self.checkpoints = Checkpoints(path / "checkpoints", keep=config.checkpoints.keep)
+        self._steps = JsonLines(path / "steps.jsonl")
+        self._events = JsonLines(path / "events.jsonl")
+        self._mirror: TensorBoardMirror | None = None
+
+    @classmethod
+    def create(cls, path: Path, config: RunConfig) -> RunDirectory:
+        """A new, empty run; refuses a folder that already holds one."""
+        if (path / "config.yaml").exists():
+            raise StoreError(
+                f"{path}: there is a run here already. Continue it with --resume {path}, "
+                "or choose another --name."
+            )
+        with disk_errors(path):
+            path.mkdir(parents=True, exist_ok=True)
+        write_atomically(path / "config.yaml", config.to_yaml().encode())
+        return cls(path, config)
+
+    @classmethod
+    def open(cls, path: Path) -> RunDirectory:
+        """An existing run."""
+        file = path / "config.yaml"
+        if not file.is_file():
+            raise RunNotFound(f"{path}: no run here (there is no config.yaml).")
+        try:
+            text = file.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{file}: cannot be read as text: {error}.") from None
+        return cls(path, parse_config(read_yaml(text, source=str(file)), source=str(file)))
+
+    def append_step(self, step: Step) -> None:
+        """Record a Step, and as an event the evaluation it may carry."""
+        self._steps.append(step.to_json())
+        if "eval.return_mean" in step.signals:
+            found = {
+                name: v for name, v in step.to_json()["signals"].items() if name[:5] == "eval."
+            }
+            self.append_event("evaluation", step.index, env_steps=step.env_steps, **found)
+        if self._mirror is None:
+            self._mirror = TensorBoardMirror(self.path / "tensorboard")
+        self._mirror.append(step)
+
+    def append_event(self, kind: str, step: int, **details: Any) -> None:
+        """Record something that happened at a Step."""
+        self._events.append({"event": kind, "step": step, **details})
+
+    def steps(self) -> Iterator[Step]:
+        """All complete Steps."""
+        return (Step.from_json(record) for record in self._steps)
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        """All complete events."""
+        return iter(self._events)
+
+    def rewind(self, step: int) -> None:
+        """Forget all that came after a Step: the run continues from there and will redo it."""
+        self._steps.keep_while(lambda record: record["index"] <= step)
+        self._events.keep_while(lambda record: record["step"] <= step)
+        self.checkpoints.drop_after(step)
+
+    def save_checkpoint(self, state: dict[str, Any], *, step: int, good: bool) -> None:
+        """Checkpoint, after making sure that the Steps before it are on disk."""
+        self._steps.sync()
+        self._events.sync()
+        self.checkpoints.save(state, step=step, good=good)
+
+    def write_summary(self, summary: RunSummary) -> None:
+        """How the run stands or ended."""
+        text = json.dumps(summary.to_json(), indent=2, allow_nan=False)
+        write_atomically(self.path / "summary.json", text.encode() + b"\n")
+
+    def summary(self) -> dict[str, Any] | None:
+        """What `write_summary` wrote last."""
+        file = self.path / "summary.json"
+        if not file.is_file():
+            return None
+        try:
+            record: dict[str, Any] = json.loads(file.read_text("utf-8"))
+        except ValueError:
+            return None
+        return record
+
+    def close(self) -> None:
+        """Let go of all files."""
+        self._steps.close()
+        self._events.close()
+        if self._mirror is not None:
+            self._mirror.close()
+            self._mirror = None
+
+
+def free_run_path(parent: Path, name: str) -> Path:
+    """The first of name, name-2, name-3 ... that is not taken."""
+    candidate, number = parent / name, 1
+    while os.path.lexists(candidate):
+        number += 1
+        candidate = parent / f"{name}-{number}"
+    return candidate

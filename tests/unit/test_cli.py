@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from steadyrl.cli.main import COMMANDS, main
+from steadyrl.core.configs.ddpg import DDPGConfig
+from steadyrl.run import train
+from steadyrl.store.run_directory import RunDirectory
+
+Make = Callable[..., DDPGConfig]
+Output = pytest.CaptureFixture[str]
+
+
+def _refused(arguments: list[str], output: Output) -> str:
+    assert main(arguments) == 2
+    written = output.readouterr()
+    assert written.out == ""
+    assert written.err.startswith("error: ")
+    assert written.err.count("\n") == 1
+    return written.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["fly"], "'fly' is not a command"),
+        (["train"], "CONFIG is missing"),
+        (["train", "ddpg/stage9"], "neither a config file nor a preset"),
+        (["train", "ddpg/pendulum", "--bach-size", "3"], "Did you mean 'batch_size'"),
+        (["train", "ddpg/pendulum", "--batch-size", "big"], "batch_size = 'big' is not allowed"),
+        (["train", "ddpg/pendulum", "--tau", "2"], "less than or equal to 1"),
+        (["train", "ddpg/pendulum", "--resume", "x"], "either CONFIG or --resume"),
+        (["train", "--resume", "nowhere"], "nowhere: no run here"),
+        (["train", "ddpg/pendulum", "--environment.id", "Nope-v0"], "Nope"),
+        (["train", "ddpg/pendulum", "--compute.device", "cuda:9"], "compute.device = 'cuda:9'"),
+        (["presets", "ddpg/none"], "no preset 'ddpg/none'"),
+        (["report", "nowhere"], "nowhere: no run here"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_2(
+    arguments: list[str],
+    said: str,
+    capsys: Output,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert said in _refused(arguments, capsys)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"algorithm: ddpg\nbatch_size: [1\n", "not readable as YAML at line"),
+        (b"algorithm: ddpg\nlearning_rates: 1\n", "Did you mean 'learning_rate'"),
+        (b"\xff\xfe\x00", "cannot be read as text"),
+        (b"", "expected settings"),
+    ],
+)
+def test_a_bad_config_file_is_one_sentence_and_exit_2(
+    content: bytes, said: str, capsys: Output, tmp_path: Path
+) -> None:
+    file = tmp_path / "bad.yaml"
+    file.write_bytes(content)
+    assert said in _refused(["train", str(file), "--runs", str(tmp_path / "runs")], capsys)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_damaged_checkpoint_is_one_sentence_and_nothing_is_lost(
+    small_config: Make, capsys: Output, tmp_path: Path
+) -> None:
+    _, path = train(small_config(checkpoints__keep=1), tmp_path / "run")
+    (only,) = (path / "checkpoints").glob("step-*")
+    (only / "arrays.safetensors").write_bytes(b"garbage")
+    steps = (path / "steps.jsonl").read_bytes()
+    said = _refused(["train", "--resume", str(path)], capsys)
+    assert "damaged" in said
+    assert "no intact checkpoint" in said
+    assert (path / "steps.jsonl").read_bytes() == steps
+
+
+def test_a_changed_setting_on_resume_is_one_sentence_and_nothing_is_lost(
+    small_config: Make, capsys: Output, tmp_path: Path
+) -> None:
+    _, path = train(small_config(), tmp_path / "run")
+    steps = (path / "steps.jsonl").read_bytes()
+    said = _refused(["train", "--resume", str(path), "--batch-size", "8"], capsys)
+    assert "batch_size = 8" in said
+    assert (path / "steps.jsonl").read_bytes() == steps
+
+
+def test_training_from_the_command_line_writes_a_run_and_one_json_document(
+    small_config: Make, capsys: Output, tmp_path: Path
+) -> None:
+    file = tmp_path / "my.yaml"
+    file.write_text(small_config().to_yaml())
+    arguments = ["train", str(file), "--runs", str(tmp_path / "runs"), "--json", "--seed", "4"]
+    assert main([*arguments, "--batch-size=8", "--twin-critics"]) == 0
+    written = capsys.readouterr()
+    summary = json.loads(written.out)
+    assert summary["status"] == "finished"
+    config = RunDirectory.open(Path(summary["run"])).config
+    assert isinstance(config, DDPGConfig)
+    assert (config.seed, config.batch_size, config.twin_critics) == (4, 8, True)
+    assert "300/300" in written.err
+    assert main([*arguments, "--quiet"]) == 0
+    again = capsys.readouterr()
+    assert again.err == ""
+    assert json.loads(again.out)["run"] != summary["run"]
+
+
+def test_the_conclusion_shows_the_curve_the_verdict_and_the_report(
+    small_config: Make, capsys: Output, tmp_path: Path
+) -> None:
+    file = tmp_path / "my.yaml"
+    file.write_text(small_config().to_yaml())
+    name = ["--runs", str(tmp_path), "--name", "r"]
+    assert main(["train", str(file), "--quiet", *name]) == 0
+    shown = capsys.readouterr().out
+    assert "mean return of 3 evaluations" in shown
+    assert "finished" in shown
+    assert (tmp_path / "r" / "report.html").is_file()
+
+
+def test_every_command_explains_itself_with_an_example(capsys: Output) -> None:
+    assert main(["--help"]) == 0
+    overview = capsys.readouterr().out
+    for name in COMMANDS:
+        assert name in overview
+        with pytest.raises(SystemExit) as left:
+            main([name, "--help"])
+        assert left.value.code == 0
+        assert f"steadyrl {name}" in capsys.readouterr().out.partition("example")[2]
+
+
+def test_help_on_a_config_lists_every_setting_with_its_value(capsys: Output) -> None:
+    assert main(["train", "ddpg/stage3", "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert "--batch-size 4096" in shown
+    assert "--environment.count 1" in shown
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["presets"], ["schema"], ["signals"]])
+def test_commands_that_only_read_do_not_import_torch(arguments: list[str]) -> None:
+    script = (
+        "import sys; from steadyrl.cli.main import main; "
+        f"main({arguments!r}); sys.exit('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_lists_and_schemas_are_json_when_asked(capsys: Output) -> None:
+    assert main(["presets", "--json"]) == 0
+    assert "ddpg/stage1" in json.loads(capsys.readouterr().out)
+    assert main(["schema", "ddpg"]) == 0
+    assert "batch_size" in json.loads(capsys.readouterr().out)["properties"]
+    assert main(["signals", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["meaning"]

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from steadyrl.core.config import LiveConfig, parse_scalar, read_yaml
+from steadyrl.core.configs import ALGORITHMS, load_config, parse_config, preset_names, preset_text
+from steadyrl.core.configs.ddpg import DDPGConfig
+from steadyrl.core.errors import ConfigError
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"batchsize": 64}, "unknown setting 'batchsize'. Did you mean 'batch_size'?"),
+        ({"batch_size": "many"}, "batch_size = 'many' is not allowed"),
+        ({"batch_size": 1.5}, "batch_size = 1.5 is not allowed"),
+        ({"twin_critics": 1}, "twin_critics = 1 is not allowed"),
+        ({"tau": 2.0}, "tau = 2.0 is not allowed: input should be less than or equal to 1"),
+        ({"gamma": float("nan")}, "gamma = nan is not allowed"),
+        ({"environment": {"ids": "X"}}, "'environment.ids'. Did you mean 'environment.id'?"),
+        ({"batch_size": 512, "buffer_size": 256}, "buffer_size = 256 is smaller than batch_size"),
+    ],
+)
+def test_a_wrong_setting_is_refused_with_its_name_and_value(
+    values: dict[str, object], said: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_config({"algorithm": "ddpg", **values}, source="my.yaml")
+    assert said in str(caught.value)
+    assert str(caught.value).startswith("my.yaml: ")
+
+
+def test_an_unknown_algorithm_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(ConfigError, match="algorithm = 'dqn' is not one of: ddpg"):
+        parse_config({"algorithm": "dqn"})
+
+
+def test_yaml_exponents_without_a_dot_are_numbers() -> None:
+    assert read_yaml("learning_rate: 1e-3\nx: -2E+5\n", source="t") == {
+        "learning_rate": 1e-3,
+        "x": -2e5,
+    }
+    assert parse_scalar("1e-3") == 1e-3
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: [1, 2", "line 1, column 9"),
+        ("a: 1\na: 2\n", "line 2: 'a' is given twice"),
+        ("- 1\n- 2\n", "found list"),
+        ("just words", "found str"),
+    ],
+)
+def test_unreadable_yaml_names_the_place(text: str, said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_yaml(text, source="broken.yaml")
+    assert said in str(caught.value)
+
+
+def test_yaml_cannot_make_python_objects() -> None:
+    with pytest.raises(ConfigError):
+        read_yaml("a: !!python/object/apply:os.system ['true']\n", source="evil.yaml")
+
+
+@pytest.mark.parametrize("name", list(preset_names()))
+def test_a_preset_survives_the_round_trip_and_has_a_header(name: str) -> None:
+    config = load_config(name)
+    assert parse_config(yaml.safe_load(config.to_yaml())) == config
+    assert preset_text(name).startswith("# ")
+    assert name.partition("/")[0] == config.algorithm
+
+
+def test_the_documented_stages_have_the_documented_numbers() -> None:
+    def numbers(name: str) -> tuple[object, ...]:
+        config = load_config(f"ddpg/{name}")
+        assert isinstance(config, DDPGConfig)
+        scale = config.environment.settings["delta_scale_max"]
+        return (config.batch_size, config.buffer_size, config.tau, config.noise_std, scale)
+
+    assert numbers("stage1")[:4] == (1024, 200_000, 0.005, 0.2)
+    assert numbers("stage2")[:3] == (2048, 300_000, 0.003)
+    assert numbers("stage3")[:3] == (4096, 500_000, 0.001)
+    assert numbers("fallback") == (512, 200_000, 0.003, 0.15, 1.5)
+    assert load_config("ddpg/stage3").plain()["learning_rate"] == 3e-4
+
+
+def test_a_misspelt_preset_is_suggested() -> None:
+    with pytest.raises(ConfigError, match=r"neither a config file nor a preset. Did you mean"):
+        load_config("ddpg/stage")
+
+
+def test_overrides_reach_into_groups_and_into_the_environment() -> None:
+    config = load_config(
+        "ddpg/stage1", {"environment.settings.gust": 2.0, "compute.threads": 2, "tau": 0.1}
+    )
+    assert config.environment.settings["gust"] == 2.0
+    assert config.compute.threads == 2
+
+
+def test_a_live_change_is_validated_audited_and_restorable() -> None:
+    live = LiveConfig(DDPGConfig(algorithm="ddpg"))
+    before = live.now
+    live.change("learning_rate", 1e-4, step=7, because="loss spiked")
+    assert (before.learning_rate, live.now.learning_rate) == (1e-3, 1e-4)
+    with pytest.raises(ConfigError, match="tau = 3"):
+        live.change("tau", 3, step=8, because="typo")
+    assert [(c.name, c.before, c.after, c.step) for c in live.changes] == [
+        ("learning_rate", 1e-3, 1e-4, 7)
+    ]
+    other = LiveConfig(DDPGConfig(algorithm="ddpg"))
+    other.load_state_dict(live.state_dict())
+    assert other.now == live.now
+    assert other.changes == live.changes
+
+
+@pytest.mark.parametrize("algorithm", list(ALGORITHMS))
+def test_every_setting_has_a_meaning_in_the_schema(algorithm: str) -> None:
+    schema = ALGORITHMS[algorithm].model_json_schema()
+    for name, described in schema["properties"].items():
+        assert described.get("description"), name

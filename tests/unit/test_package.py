@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import steadyrl
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_exported_names_exist_and_nothing_else_does() -> None:
+    assert {name for name in steadyrl.__all__ if getattr(steadyrl, name)} == {
+        "__version__",
+        "load_config",
+        "resume",
+        "train",
+    }
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = steadyrl.nothing
+
+
+def test_importing_makes_openmp_wait_passively_unless_told_otherwise() -> None:
+    script = "import os, steadyrl; print(os.environ['OMP_WAIT_POLICY'])"
+    clean = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
+    for given, expected in (({}, "passive"), ({"OMP_WAIT_POLICY": "active"}, "active")):
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            env={**clean, **given},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.strip() == expected
+
+
+def test_the_example_runs_as_written(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "train_ddpg.py"), str(tmp_path / "run"), "1100"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "1,000 env steps  return" in done.stdout
+    assert "finished: largest |Q| over its bound was 0." in done.stdout

@@ -1,0 +1,238 @@
+from __future__ import annotations
+
+import errno
+import json
+import math
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from steadyrl.algorithms import ddpg
+from steadyrl.core.configs.ddpg import DDPGConfig
+from steadyrl.core.errors import (
+    CheckpointError,
+    DiskError,
+    EnvironmentFault,
+    StoreError,
+    TrainingDiverged,
+)
+from steadyrl.core.records import Step
+from steadyrl.core.signals import CATALOGUE
+from steadyrl.experiments.verify_resume import compare_runs
+from steadyrl.run import resume, train
+from steadyrl.store import checkpoints as checkpoints_module
+from steadyrl.store.run_directory import RunDirectory
+
+Make = Callable[..., DDPGConfig]
+
+
+def test_a_run_directory_holds_what_it_promises(small_config: Make, tmp_path: Path) -> None:
+    config = small_config()
+    summary, path = train(config, tmp_path / "run")
+    store = RunDirectory.open(path)
+    assert store.config == config
+    steps = list(store.steps())
+    assert [step.env_steps for step in steps] == list(range(20, 301, 20))
+    kinds = [event["event"] for event in store.events()]
+    assert kinds == ["started", "evaluation", "evaluation", "evaluation"]
+    assert summary.status == "finished"
+    written = store.summary()
+    assert written is not None
+    assert written["env_steps"] == 300
+    assert written["final_return"] == steps[-1].signals["eval.return_mean"]
+    assert written["best_return"] >= written["final_return"]
+    assert store.checkpoints.steps()[-1] == steps[-1].index
+    assert len(store.checkpoints.steps()) == config.checkpoints.keep
+
+
+def test_tensorboard_mirrors_every_signal_under_its_tag(small_config: Make, tmp_path: Path) -> None:
+    train(small_config(), tmp_path / "run")
+    events = EventAccumulator(str(tmp_path / "run" / "tensorboard"), size_guidance={"scalars": 0})
+    events.Reload()
+    steps = list(RunDirectory.open(tmp_path / "run").steps())
+    for name in ("critic.loss", "actor.loss", "eval.return_mean", "rollout.return_mean"):
+        mirrored = [(event.step, event.value) for event in events.Scalars(CATALOGUE[name].tag)]
+        recorded = [(s.env_steps, np.float32(s.signals[name])) for s in steps if name in s.signals]
+        assert mirrored == recorded
+    assert set(events.Tags()["scalars"]) == {signal.tag for signal in CATALOGUE.values()}
+
+
+def _stop_after(index: int) -> Callable[[Step], None]:
+    def observe(step: Step) -> None:
+        if step.index == index:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    return observe
+
+
+def test_an_interrupt_stops_at_a_step_with_a_checkpoint_and_resume_is_exact(
+    small_config: Make, tmp_path: Path
+) -> None:
+    config = small_config()
+    train(config, tmp_path / "unbroken")
+    summary, path = train(config, tmp_path / "broken", observers=(_stop_after(7),))
+    assert (summary.status, summary.steps) == ("interrupted", 7)
+    assert "SIGINT" in summary.message
+    assert RunDirectory.open(path).checkpoints.steps()[-1] == 7
+    assert resume(path).status == "finished"
+    assert compare_runs(tmp_path / "unbroken", path).differences == []
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        {"replay": "prioritised"},
+        {"twin_critics": True, "policy_delay": 2, "target_noise_std": 0.2},
+        {"environment__count": 3},
+        {"normalize_observations": True},
+        {"environment__id": "steadyrl/ResidualControl-v0", "environment__count": 2},
+        {"buffer_size": 64},
+    ],
+    ids=lambda overrides: next(iter(overrides)),
+)
+def test_resume_is_exact_for_every_part_that_has_state(
+    small_config: Make, tmp_path: Path, overrides: dict[str, Any]
+) -> None:
+    config = small_config(**overrides)
+    train(config, tmp_path / "unbroken")
+    train(config, tmp_path / "broken", observers=(_stop_after(8),))
+    resume(tmp_path / "broken")
+    assert compare_runs(tmp_path / "unbroken", tmp_path / "broken").differences == []
+
+
+def test_the_comparison_notices_a_single_changed_bit(small_config: Make, tmp_path: Path) -> None:
+    train(small_config(), tmp_path / "a")
+    train(small_config(learning_rate=np.nextafter(1e-3, 1).item()), tmp_path / "b")
+    assert compare_runs(tmp_path / "a", tmp_path / "b").differences
+
+
+def test_steps_after_the_last_checkpoint_are_redone_not_repeated(
+    small_config: Make, tmp_path: Path
+) -> None:
+    config = small_config()
+    train(config, tmp_path / "unbroken")
+
+    class Killed(BaseException):
+        pass
+
+    def kill(step: Step) -> None:
+        if step.index == 8:  # checkpoints fall on Steps 3, 6, 9 ...
+            raise Killed
+
+    with pytest.raises(Killed):
+        train(config, tmp_path / "broken", observers=(kill,))
+    store = RunDirectory.open(tmp_path / "broken")
+    assert (store.checkpoints.steps()[-1], len(list(store.steps()))) == (6, 8)
+    resume(tmp_path / "broken")
+    assert compare_runs(tmp_path / "unbroken", tmp_path / "broken").differences == []
+    assert [step.index for step in store.steps()] == list(range(1, 16))
+
+
+def test_a_run_can_be_made_longer_but_not_otherwise_changed(
+    small_config: Make, tmp_path: Path
+) -> None:
+    _, path = train(small_config(), tmp_path / "run")
+    with pytest.raises(CheckpointError, match=r"batch_size = 8.*was 16"):
+        resume(path, overrides={"batch_size": 8})
+    assert len(list(RunDirectory.open(path).steps())) == 15
+    summary = resume(path, overrides={"total_env_steps": 400})
+    assert summary.env_steps == 400
+    train(small_config(total_env_steps=400), tmp_path / "long")
+    assert compare_runs(tmp_path / "long", path).differences == []
+    changes = [e for e in RunDirectory.open(path).events() if e["event"] == "change"]
+    assert [(c["name"], c["before"], c["after"]) for c in changes] == [
+        ("total_env_steps", 300, 400)
+    ]
+
+
+def test_an_edited_config_file_is_refused_on_resume(small_config: Make, tmp_path: Path) -> None:
+    _, path = train(small_config(), tmp_path / "run")
+    file = path / "config.yaml"
+    file.write_text(file.read_text().replace("tau: 0.005", "tau: 0.5"))
+    with pytest.raises(CheckpointError, match=r"tau = 0\.5.*made with 0\.005"):
+        resume(path)
+
+
+def test_a_second_run_never_overwrites_the_first(small_config: Make, tmp_path: Path) -> None:
+    train(small_config(), tmp_path / "run")
+    with pytest.raises(StoreError, match="there is a run here already"):
+        train(small_config(), tmp_path / "run")
+
+
+def test_a_nan_observation_ends_the_run_and_keeps_what_was_written(
+    small_config: Make, tmp_path: Path
+) -> None:
+    config = small_config(
+        environment__id="test/Countdown-v0",
+        environment__settings={"length": 150, "poison_at": 20},
+        evaluation__episodes=0,
+    )
+    with pytest.raises(EnvironmentFault, match="nan"):
+        train(config, tmp_path / "run")
+    store = RunDirectory.open(tmp_path / "run")
+    assert len(list(store.steps())) == 6
+    summary = store.summary()
+    assert summary is not None
+    assert summary["status"] == "failed"
+    assert "nan" in summary["message"]
+    assert store.checkpoints.steps() == [3, 6]
+
+
+def test_a_disk_that_fills_up_ends_the_run_and_resume_goes_on_exactly(
+    small_config: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = small_config()
+    train(config, tmp_path / "unbroken")
+    real, calls = checkpoints_module.write_and_sync, []
+
+    def full(path: Path, content: bytes) -> None:
+        calls.append(path)
+        if len(calls) > 4:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(path, content)
+
+    monkeypatch.setattr(checkpoints_module, "write_and_sync", full)
+    with pytest.raises(DiskError, match="No space left"):
+        train(config, tmp_path / "run")
+    monkeypatch.undo()
+    store = RunDirectory.open(tmp_path / "run")
+    assert store.checkpoints.steps() == [3, 6]
+    assert not list((tmp_path / "run" / "checkpoints").glob(".partial*"))
+    resume(tmp_path / "run")
+    assert compare_runs(tmp_path / "unbroken", tmp_path / "run").differences == []
+
+
+def test_divergence_is_told_apart_from_a_broken_environment_and_leaves_a_good_checkpoint(
+    small_config: Make, tmp_path: Path
+) -> None:
+    config = small_config(learning_rate=1e30, learning_starts=100, checkpoints__keep=1)
+    with pytest.raises(TrainingDiverged, match="weights are no longer finite"):
+        train(config, tmp_path / "run")
+    store = RunDirectory.open(tmp_path / "run")
+    assert store.checkpoints.last_good() == 3
+    assert all(math.isfinite(v) for step in store.steps() for v in step.signals.values())
+
+
+def test_a_checkpoint_is_good_only_if_all_signals_since_the_last_were_finite(
+    small_config: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured = ddpg.inspect
+
+    def poisoned(learner: Any, envs: Any, config: Any) -> dict[str, float]:
+        signals = measured(learner, envs, config)
+        return signals | ({"q.bound": math.nan} if 60 < envs.steps_taken <= 120 else {})
+
+    monkeypatch.setattr(ddpg, "inspect", poisoned)
+    train(small_config(checkpoints__keep=9), tmp_path / "run")
+    store = RunDirectory.open(tmp_path / "run")
+    good = [step for step in store.checkpoints.steps() if store.checkpoints._is_good(step)]
+    assert (store.checkpoints.steps(), good) == ([3, 6, 9, 12, 15], [3, 9, 12, 15])
+    text = (tmp_path / "run" / "steps.jsonl").read_text().splitlines()
+    assert '"nan"' in text[4]
+    json.loads(text[4], parse_constant=pytest.fail)

@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import errno
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from steadyrl.core.errors import CheckpointError, DiskError
+from steadyrl.store import files
+from steadyrl.store.checkpoints import Checkpoints
+from steadyrl.store.files import JsonLines, write_atomically
+
+STATE = {
+    "weights": np.arange(6, dtype=np.float32).reshape(2, 3),
+    "flags": np.array([True, False]),
+    "empty": np.zeros((0, 3)),
+    "nested": {"list": [np.array(3.5), None, "text"], "big": 2**100, "small": 0.1},
+}
+
+
+def _checkpoints(folder: Path, keep: int = 2) -> Checkpoints:
+    return Checkpoints(folder / "checkpoints", keep=keep)
+
+
+def test_a_checkpoint_comes_back_as_it_was(tmp_path: Path) -> None:
+    checkpoints = _checkpoints(tmp_path)
+    checkpoints.save(STATE, step=7, good=True)
+    step, state, problems = checkpoints.load_latest()
+    assert (step, problems) == (7, [])
+    np.testing.assert_array_equal(state["weights"], STATE["weights"])
+    assert state["weights"].dtype == np.float32
+    assert state["flags"].tolist() == [True, False]
+    assert state["empty"].shape == (0, 3)
+    assert state["nested"]["list"][0] == 3.5
+    assert state["nested"]["list"][1:] == [None, "text"]
+    assert state["nested"]["big"] == 2**100
+    assert state["nested"]["small"] == 0.1
+
+
+def test_the_last_ones_stay_and_the_last_good_one_does_too(tmp_path: Path) -> None:
+    checkpoints = _checkpoints(tmp_path)
+    for step, good in ((1, True), (2, True), (3, False), (4, False), (5, False)):
+        checkpoints.save({"x": step}, step=step, good=good)
+    assert checkpoints.steps() == [2, 4, 5]
+    assert checkpoints.last_good() == 2
+
+
+@pytest.mark.parametrize("file", ["arrays.safetensors", "state.json"])
+@pytest.mark.parametrize("damage", ["flip", "cut", "gone"])
+def test_damage_is_noticed_and_the_older_checkpoint_serves(
+    tmp_path: Path, file: str, damage: str
+) -> None:
+    checkpoints = _checkpoints(tmp_path)
+    checkpoints.save(STATE, step=1, good=True)
+    checkpoints.save(STATE, step=2, good=True)
+    path = checkpoints.path(2) / file
+    content = bytearray(path.read_bytes())
+    if damage == "flip":
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content)
+    elif damage == "cut":
+        path.write_bytes(content[: len(content) // 2])
+    else:
+        path.unlink()
+    step, _, problems = checkpoints.load_latest()
+    assert step == 1
+    assert "step-00000002" in problems[0]
+    checkpoints.drop_after(0)
+    with pytest.raises(CheckpointError, match="nothing to resume"):
+        checkpoints.load_latest()
+
+
+def test_a_half_written_checkpoint_is_never_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoints = _checkpoints(tmp_path)
+    checkpoints.save(STATE, step=1, good=True)
+
+    def die(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", die)
+    with pytest.raises(KeyboardInterrupt):
+        checkpoints.save(STATE, step=2, good=True)
+    assert checkpoints.steps() == [1]
+
+
+def test_state_that_is_not_plain_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="/thing"):
+        _checkpoints(tmp_path).save({"thing": object()}, step=1, good=True)
+
+
+@pytest.mark.parametrize("torn", [b'{"a": 3', b'{"a": 3}', b"\x00\x00\n", b'{"a": \n'])
+def test_a_torn_last_line_is_dropped_and_overwritten(tmp_path: Path, torn: bytes) -> None:
+    lines = JsonLines(tmp_path / "x.jsonl")
+    lines.append({"a": 1})
+    lines.append({"a": 2})
+    lines.close()
+    with lines.path.open("ab") as file:
+        file.write(torn)
+    assert [record["a"] for record in lines] == [1, 2]
+    again = JsonLines(lines.path)
+    again.append({"a": 4})
+    again.close()
+    assert [record["a"] for record in again] == [1, 2, 4]
+    assert [json.loads(line)["a"] for line in lines.path.read_text().splitlines()] == [1, 2, 4]
+
+
+def test_cutting_keeps_what_came_before(tmp_path: Path) -> None:
+    lines = JsonLines(tmp_path / "x.jsonl")
+    for number in range(5):
+        lines.append({"a": number})
+    lines.keep_while(lambda record: record["a"] <= 2)
+    assert [record["a"] for record in lines] == [0, 1, 2]
+    lines.append({"a": 9})
+    lines.close()
+    assert [record["a"] for record in lines] == [0, 1, 2, 9]
+
+
+def test_a_full_disk_leaves_the_old_file_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "summary.json"
+    write_atomically(path, b"old")
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(files, "write_and_sync", full)
+    with pytest.raises(DiskError, match=r"No space left on device.*intact"):
+        write_atomically(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
