@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 import torch
 
-import steadyrl.environments
+import steadyrl.environments  # noqa: F401 - registers them
 from steadyrl.core.configs import parse_config
 from steadyrl.core.configs.ddpg import DDPGConfig
 
-assert steadyrl.environments  # importing it registers the environments
 torch.set_num_threads(1)
 
 
@@ -46,7 +45,7 @@ class Countdown(gymnasium.Env[Any, Any]):
         return np.array([self._left, self._start], dtype=np.float32)
 
 
-gymnasium.register("test/Countdown-v0", entry_point=Countdown)
+gymnasium.register("test/Countdown-v0", entry_point=lambda **settings: Countdown(**settings))
 
 
 @pytest.fixture

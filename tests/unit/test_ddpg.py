@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from steadyrl.algorithms import training as training_module
 from steadyrl.algorithms.ddpg import DDPGLearner, td_targets, update
 from steadyrl.algorithms.training import prepare
 from steadyrl.core.configs.ddpg import DDPGConfig
@@ -219,6 +220,17 @@ def test_an_absent_device_is_refused(small_config: Make) -> None:
         prepare(small_config(compute__device="cuda"))
 
 
+def test_bf16_is_refused_where_the_processor_only_emulates_it(
+    small_config: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = small_config(compute__precision="bf16", total_env_steps=60, evaluation__episodes=0)
+    monkeypatch.setattr(training_module, "has_fast_bf16", lambda: False)
+    with pytest.raises(ConfigError, match="only emulates bf16"):
+        prepare(config)
+    monkeypatch.setattr(training_module, "has_fast_bf16", lambda: True)
+    assert list(prepare(config).steps)[-1].signals["critic.loss"] > 0
+
+
 def test_it_learns_to_take_the_rewarded_action(small_config: Make) -> None:
     """One-step episodes with reward -(a - 0.5)^2: the policy must settle at 0.5."""
     import gymnasium
@@ -234,7 +246,7 @@ def test_it_learns_to_take_the_rewarded_action(small_config: Make) -> None:
             return np.zeros(1, np.float32), -float((action[0] - 0.5) ** 2), True, False, {}
 
     if "test/Bandit-v0" not in gymnasium.registry:
-        gymnasium.register("test/Bandit-v0", entry_point=Bandit)
+        gymnasium.register("test/Bandit-v0", entry_point=lambda **_: Bandit())
     config = small_config(
         environment__id="test/Bandit-v0",
         total_env_steps=2000,

@@ -118,7 +118,7 @@ def test_an_environment_that_does_not_come_back_is_reported() -> None:
         def step(self, action: Any) -> Any:
             return np.array([0.01 * Fickle._count], dtype=np.float32), 0.0, False, False, {}
 
-    gymnasium.register("test/Fickle-v0", entry_point=Fickle)
+    gymnasium.register("test/Fickle-v0", entry_point=lambda **_: Fickle())
     envs = _envs("test/Fickle-v0")
     envs.step(_zeros(envs))
     state = envs.state_dict()
@@ -134,7 +134,7 @@ def test_residual_control_passes_gymnasiums_checker() -> None:
 
 
 def test_many_plants_equal_single_ones() -> None:
-    vector = gymnasium.make_vec(
+    vector: Any = gymnasium.make_vec(
         RESIDUAL_CONTROL, num_envs=3, vectorization_mode="vector_entry_point"
     )
     singles = [gymnasium.make(RESIDUAL_CONTROL).unwrapped for _ in range(3)]
@@ -168,7 +168,7 @@ def _fall(observations: Any) -> Any:
 
 
 def _discounted(cost_per_step: float, length: float, gamma: float = 0.99) -> float:
-    return cost_per_step * (1 - gamma**length) / (1 - gamma)
+    return float(cost_per_step * (1 - gamma**length) / (1 - gamma))
 
 
 def test_the_base_controller_alone_loses_the_plant_and_a_correction_holds_it() -> None:
@@ -184,7 +184,7 @@ def test_falling_at_once_pays_unless_termination_costs() -> None:
     def value(policy: Any, **settings: Any) -> float:
         episodes = _play(policy, **settings)
         step = np.mean([e.total / e.length for e in episodes])
-        return float(_discounted(float(step), float(np.mean([e.length for e in episodes]))))
+        return _discounted(float(step), float(np.mean([e.length for e in episodes])))
 
     assert value(_fall) > 5 * value(_steady)
     assert value(_fall, termination_penalty=75.0) < value(_steady, termination_penalty=75.0)

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steadyrl.core.networks import Adam, DenseNetwork
+from steadyrl.core.networks import Adam, DenseNetwork, Output
 from steadyrl.core.normalize import RunningMoments
 from steadyrl.core.seeding import Generators, integer_seed
 
@@ -30,8 +30,8 @@ def _as_module(network: DenseNetwork) -> torch.nn.Sequential:
 
 @pytest.mark.parametrize("output", ["linear", "tanh"])
 @pytest.mark.parametrize("rows", [1, 7, 64])
-def test_passes_equal_autograd(output: str, rows: int) -> None:
-    network = DenseNetwork((5, 16, 8, 3), output=output, seed=1)  # type: ignore[arg-type]
+def test_passes_equal_autograd(output: Output, rows: int) -> None:
+    network = DenseNetwork((5, 16, 8, 3), output=output, seed=1)
     module = _as_module(network)
     inputs = torch.randn(rows, 5, generator=torch.Generator().manual_seed(2), requires_grad=True)
     outputs = network.forward(inputs.detach())
@@ -39,7 +39,7 @@ def test_passes_equal_autograd(output: str, rows: int) -> None:
     torch.testing.assert_close(outputs, expected.detach())
     direction = torch.randn(rows, 3, generator=torch.Generator().manual_seed(3))
     input_gradient = network.backward(direction, inputs=True)
-    expected.backward(direction)  # type: ignore[no-untyped-call]
+    expected.backward(direction)
     flat = torch.cat([p.grad.flatten() for p in module.parameters() if p.grad is not None])
     torch.testing.assert_close(network.gradient, flat, rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(input_gradient, inputs.grad, rtol=1e-4, atol=1e-6)

@@ -27,6 +27,7 @@ from steadyrl.core.signals import CATALOGUE
 from steadyrl.experiments.verify_resume import compare_runs
 from steadyrl.run import resume, train
 from steadyrl.store import checkpoints as checkpoints_module
+from steadyrl.store.files import write_and_sync
 from steadyrl.store.run_directory import RunDirectory
 
 Make = Callable[..., DDPGConfig]
@@ -189,7 +190,7 @@ def test_a_disk_that_fills_up_ends_the_run_and_resume_goes_on_exactly(
 ) -> None:
     config = small_config()
     train(config, tmp_path / "unbroken")
-    real, calls = checkpoints_module.write_and_sync, []
+    real, calls = write_and_sync, []
 
     def full(path: Path, content: bytes) -> None:
         calls.append(path)

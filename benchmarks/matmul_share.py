@@ -1,0 +1,72 @@
+"""Seconds per DDPG update's matrix products alone, on the shapes of our Pendulum benchmark.
+
+The floor that no fp32 implementation of the same update can go below: every product of the five
+passes, results written into buffers that exist already, nothing else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from itertools import pairwise
+
+import torch
+
+OBSERVATION, ACTION, HIDDEN = 3, 1, 256
+
+
+def products(rows: int) -> list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]:
+    """(left, right, out) of every product in one update of actor and critic."""
+
+    def network(inputs: int) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+        sizes = [inputs, HIDDEN, HIDDEN, 1]
+        weights = [torch.randn(o, i) for i, o in pairwise(sizes)]
+        return weights, [torch.randn(rows, size) for size in sizes]
+
+    def forward(weights: list[torch.Tensor], layers: list[torch.Tensor]) -> None:
+        for weight, below, above in zip(weights, layers, layers[1:], strict=False):
+            work.append((below, weight.t(), torch.empty_like(above)))
+
+    def backward(
+        weights: list[torch.Tensor], layers: list[torch.Tensor], own: bool, inputs: bool
+    ) -> None:
+        for index in (2, 1, 0):
+            if own:
+                gradient = torch.empty_like(weights[index])
+                work.append((layers[index + 1].t(), layers[index], gradient))
+            if index or inputs:
+                work.append((layers[index + 1], weights[index], torch.empty_like(layers[index])))
+
+    work: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]] = []
+    actor, critic = network(OBSERVATION), network(OBSERVATION + ACTION)
+    forward(*actor)  # target policy
+    forward(*critic)  # target value
+    forward(*critic)
+    backward(*critic, own=True, inputs=False)
+    forward(*actor)
+    forward(*critic)
+    backward(*critic, own=False, inputs=True)
+    backward(*actor, own=True, inputs=False)
+    return work
+
+
+def main() -> None:
+    """Median seconds per update's products."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--batch-size", type=int, default=256)
+    parser.add_argument("--repeats", type=int, default=60)
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    work, times = products(arguments.batch_size), []
+    for _ in range(arguments.repeats):
+        started = time.perf_counter()
+        for left, right, out in work:
+            torch.mm(left, right, out=out)
+        times.append(time.perf_counter() - started)
+    times.sort()
+    sys.stdout.write(json.dumps({"seconds": times[len(times) // 2]}) + "\n")
+
+
+main()
