@@ -10,6 +10,7 @@ from pathlib import Path
 
 import steadyrl
 from steadyrl.core.records import Step
+from steadyrl.run import Observers
 from steadyrl.store.run_directory import RunDirectory
 
 
@@ -22,7 +23,7 @@ def show(step: Step) -> None:
 def main(directory: Path, env_steps: int) -> None:
     """One run, then the largest Q-value ratio it recorded."""
     config = steadyrl.load_config("ddpg/pendulum", {"total_env_steps": env_steps, "seed": 1})
-    summary, path = steadyrl.train(config, directory, observers=(show,))
+    summary, path = steadyrl.train(config, directory, observers=Observers(step=show))
     ratios = [step.signals.get("q.bound_ratio", 0.0) for step in RunDirectory.open(path).steps()]
     print(f"{summary.status}: largest |Q| over its bound was {max(ratios):.2f}")
 

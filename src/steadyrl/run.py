@@ -1,59 +1,81 @@
-"""The one place where a trainer and its run directory meet.
+"""The one place where trainer, monitor and run directory meet.
 
-`train` starts a run, `resume` continues one exactly, `drive` consumes the Steps of either: it
-records, checkpoints, and stops at an update boundary when asked to.
+`train` starts a run, `resume` continues one exactly, `fork` begins a new run from another's
+checkpoint with settings changed. `drive` consumes the Steps of any of them: it records, watches,
+checkpoints, acts if the guard may, and stops at an update boundary when asked to.
 """
 
 from __future__ import annotations
 
-import math
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from steadyrl.algorithms.training import Training, prepare
 from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.errors import CheckpointError, SteadyError
-from steadyrl.core.records import RunStatus, RunSummary, Step
+from steadyrl.core.machine import MachineMeter
+from steadyrl.core.records import Finding, RunStatus, RunSummary, Step
+from steadyrl.stability.guard import MAX_ACTIONS, choose_action
+from steadyrl.stability.monitor import Monitor
 from steadyrl.store.run_directory import RunDirectory, free_run_path
 
-Observer = Callable[[Step], None]
+GuardMode = Literal["off", "watch", "act", "stop"]
 
 # The only setting a resumed run may change: it moves the end, not the path.
 EXTENDABLE = "total_env_steps"
 
 
+@dataclass(frozen=True)
+class Observers:
+    """Who else wants to see what happens; they only look."""
+
+    step: Callable[[Step], None] = lambda _step: None
+    finding: Callable[[Finding], None] = lambda _finding: None
+
+
 class Controls:
-    """What may reach into a run from outside: so far, the wish that it stop."""
+    """The wish, from a signal or from the guard, that a run stop at its next Step."""
 
     def __init__(self) -> None:
-        self.stop_reason: str | None = None
+        self.status: RunStatus = "finished"
+        self.reason = ""
 
-    def stop(self, because: str) -> None:
+    def stop(self, status: RunStatus, because: str) -> None:
         """End the run at the next Step, with a checkpoint."""
-        self.stop_reason = because
+        self.status, self.reason = status, because
+
+    @property
+    def stopping(self) -> bool:
+        """Whether somebody wants it to end."""
+        return self.status != "finished"
 
 
 def train(
-    config: RunConfig, directory: Path | None = None, *, observers: tuple[Observer, ...] = ()
+    config: RunConfig,
+    directory: Path | None = None,
+    *,
+    guard: GuardMode = "watch",
+    observers: Observers | None = None,
 ) -> tuple[RunSummary, Path]:
     """Train from the beginning; returns how it ended and where it lies."""
     path = directory or free_run_path(Path("runs"), default_name(config))
     training = prepare(config)
     store = RunDirectory.create(path, config)
-    store.append_event("started", 0, seed=config.seed)
-    return drive(training, store, observers=observers), path
+    store.append_event("started", 0, seed=config.seed, guard=guard)
+    return drive(training, store, guard=guard, observers=observers), path
 
 
 def resume(
     directory: Path,
     *,
     overrides: Mapping[str, Any] | None = None,
-    observers: tuple[Observer, ...] = (),
+    guard: GuardMode = "watch",
+    observers: Observers | None = None,
 ) -> RunSummary:
     """Continue a run from its newest intact checkpoint, exactly as if it had never stopped."""
     store = RunDirectory.open(directory)
@@ -62,40 +84,61 @@ def resume(
     _refuse_other_settings(training, state, store)
     training.load_state_dict(state)
     extended = _extension(training, overrides or {})
-    store.rewind(step)
+    store.rewind(step, events=state["events"])
     for problem in problems:
         store.append_event("checkpoint skipped", step, problem=problem)
     store.append_event("resumed", step)
     if extended is not None:
         training.live.change(EXTENDABLE, extended, step=step, because="asked for on resume")
-    return drive(training, store, observers=observers)
+    return drive(training, store, guard=guard, observers=observers)
+
+
+def fork(
+    source: Path,
+    step: int,
+    changes: Mapping[str, Any],
+    directory: Path,
+    *,
+    guard: GuardMode = "watch",
+    observers: Observers | None = None,
+) -> RunSummary:
+    """A new run from another's checkpoint: same weights, data and randomness, settings changed."""
+    parent = RunDirectory.open(source)
+    state = parent.checkpoints.load(step)
+    config = type(parent.config).parse(state["config"]["now"]).replaced(changes)
+    training = prepare(config)
+    training.load_state_dict({**state, "config": {"now": config.plain(), "changes": []}})
+    store = RunDirectory.create(directory, config)
+    store.append_event("forked", step, source=str(source), changes=dict(changes))
+    return drive(training, store, guard=guard, observers=observers)
 
 
 def drive(
     training: Training,
     store: RunDirectory,
     *,
-    controls: Controls | None = None,
-    observers: tuple[Observer, ...] = (),
+    guard: GuardMode = "watch",
+    observers: Observers | None = None,
 ) -> RunSummary:
     """Consume Steps until the trainer is done or told to stop. Nothing written is ever lost."""
-    controls = controls or Controls()
-    scribe = _Scribe(training, store)
-    status: RunStatus = "failed"
-    message = ""
+    controls, observers = Controls(), observers or Observers()
+    scribe = _Scribe(training, store, guard)
+    status, message = "failed", ""
     try:
         with interrupts(controls):
             for step in training.steps:
-                scribe.record(step)
-                for observe in observers:
-                    observe(step)
-                if controls.stop_reason is not None:
+                findings = scribe.record(step)
+                observers.step(step)
+                for finding in findings:
+                    observers.finding(finding)
+                if any(finding.severity == "severe" for finding in findings):
+                    scribe.respond(findings, controls)
+                if controls.stopping:
                     break
-        status = "interrupted" if controls.stop_reason is not None else "finished"
-        message = controls.stop_reason or ""
         scribe.checkpoint()
+        status, message = controls.status, controls.reason
     except SteadyError as error:
-        status, message = "failed", str(error)
+        message = str(error)
         raise
     finally:
         summary = scribe.finish(status, message)
@@ -104,47 +147,87 @@ def drive(
 
 
 class _Scribe:
-    """Writes what a run produces, and knows when the next checkpoint is due."""
+    """Writes what a run produces, watches it, and carries out what the guard decides."""
 
-    def __init__(self, training: Training, store: RunDirectory) -> None:
-        self._training, self._store = training, store
+    def __init__(self, training: Training, store: RunDirectory, guard: GuardMode) -> None:
+        self._training, self._store, self._guard = training, store, guard
+        self._machine = MachineMeter(store.path)
+        self._tried: set[str] = set()
+        self._remedied: dict[str, tuple[Any, str]] = {}
+        self._look_back()
+
+    def _look_back(self) -> None:
+        """Stand where the recorded Steps end: the monitor is a function of them."""
         self._last: Step | None = None
         self._returns: list[float] = []
-        self._finite = True
-        self._saved_at = training.envs.steps_taken
-        self._checkpointed_step = -1
-        for step in store.steps():
+        self._monitor = Monitor(self._training.live.now)
+        for step in self._store.steps():
             self._remember(step)
-        self._changes_written = sum(1 for e in store.events() if e["event"] == "change")
+            self._monitor.observe(step)
+        self._saved_at = self._training.envs.steps_taken
+        self._saved_step = -1
+        events = self._store.events()
+        self._changes_written = sum(1 for event in events if event["event"] == "change")
 
-    def record(self, step: Step) -> None:
-        changes = self._training.live.changes
-        for change in changes[self._changes_written :]:
-            self._store.append_event("change", change.step, **_without_step(change.to_json()))
-        self._changes_written = len(changes)
+    def record(self, step: Step) -> list[Finding]:
+        """Write a Step and what the monitor finds in it; checkpoint when due."""
+        self._write_changes()
+        step = replace(step, signals={**step.signals, **self._machine.read()})
         self._store.append_step(step)
         self._remember(step)
-        self._finite = self._finite and all(map(math.isfinite, step.signals.values()))
-        if step.env_steps - self._saved_at >= self._every:
+        findings = self._monitor.observe(step) if self._guard != "off" else []
+        for finding in findings:
+            self._store.append_event("finding", step.index, **_but(finding.to_json(), "step"))
+        if step.env_steps - self._saved_at >= self._config.checkpoints.every_env_steps:
             self.checkpoint()
+        return findings
 
-    @property
-    def _every(self) -> int:
-        return self._training.live.now.checkpoints.every_env_steps
+    def respond(self, findings: list[Finding], controls: Controls) -> None:
+        """On a severe finding: nothing, stop, or go back and try an automatic remedy."""
+        worst = next(f for f in findings if f.severity == "severe")
+        verdict = f"{worst.rule} {worst.name}: {worst.message}"
+        if self._guard == "stop":
+            controls.stop("stopped", verdict)
+        if self._guard != "act":
+            return
+        config, window = self._config, self._monitor.window
+        action = choose_action(self._monitor.diagnose(), config, window, self._tried)
+        good = self._store.checkpoints.last_good()
+        if action is None or good is None or len(self._tried) >= MAX_ACTIONS:
+            lacking = "good checkpoint" if action is not None and good is None else "remedy"
+            controls.stop("stopped", f"{verdict}. No automatic {lacking} is left to try.")
+            return
+        self._tried.add(action.remedy)
+        because = f"{verdict}; {action.reason}"
+        self._remedied |= {name: (value, because) for name, value in action.changes.items()}
+        self._go_back(good)
+        self._store.append_event(
+            "action", good, remedy=action.remedy, changes=dict(action.changes), because=because
+        )
+
+    def _go_back(self, step: int) -> None:
+        self._training.load_state_dict(self._store.checkpoints.load(step))
+        self._store.abandon(step)
+        # Older remedies were perhaps applied after this checkpoint: they still hold.
+        for name, (value, because) in self._remedied.items():
+            self._training.live.change(name, value, step=step, because=because)
+        self._look_back()
 
     def checkpoint(self) -> None:
         """Save the whole state at the last Step, if that is not saved yet."""
-        if self._last is None or self._last.index == self._checkpointed_step:
+        if self._last is None or self._last.index == self._saved_step:
             return
-        state = self._training.state_dict()
-        self._store.save_checkpoint(state, step=self._last.index, good=self._finite)
-        self._checkpointed_step = self._last.index
-        self._saved_at = self._last.env_steps
-        self._finite = True
+        good = not any(f.severity == "severe" for f in self._monitor.findings)
+        self._store.save_checkpoint(self._training.state_dict(), step=self._last.index, good=good)
+        self._saved_step, self._saved_at = self._last.index, self._last.env_steps
 
-    def finish(self, status: RunStatus, message: str) -> RunSummary:
+    def finish(self, status: str, message: str) -> RunSummary:
+        """Write the diagnosis and the summary, and let go of the files."""
         summary = self._summary(status, message)
         try:
+            for diagnosis in self._monitor.diagnose():
+                last = self._last.index if self._last else 0
+                self._store.append_event("diagnosis", last, **diagnosis.to_json())
             self._store.write_summary(summary)
         except SteadyError:
             if status != "failed":  # a failure under way must not be hidden by this one
@@ -153,13 +236,23 @@ class _Scribe:
             self._store.close()
         return summary
 
+    @property
+    def _config(self) -> RunConfig:
+        return self._training.live.now
+
+    def _write_changes(self) -> None:
+        changes = self._training.live.changes
+        for change in changes[self._changes_written :]:
+            self._store.append_event("change", change.step, **_but(change.to_json(), "step"))
+        self._changes_written = max(self._changes_written, len(changes))
+
     def _remember(self, step: Step) -> None:
         self._last = step
         if "eval.return_mean" in step.signals:
             self._returns.append(step.signals["eval.return_mean"])
 
-    def _summary(self, status: RunStatus, message: str) -> RunSummary:
-        config, last = self._training.live.now, self._last
+    def _summary(self, status: Any, message: str) -> RunSummary:
+        config, last = self._config, self._last
         summary = RunSummary(
             status=status,
             algorithm=config.algorithm,
@@ -191,9 +284,9 @@ def interrupts(controls: Controls) -> Iterator[None]:
         return
 
     def on_signal(number: int, _frame: object) -> None:
-        if controls.stop_reason is not None:
+        if controls.stopping:
             raise KeyboardInterrupt
-        controls.stop(f"stopped by {signal.Signals(number).name}")
+        controls.stop("interrupted", f"stopped by {signal.Signals(number).name}")
 
     watched = (signal.SIGINT, signal.SIGTERM)
     before = [signal.signal(number, on_signal) for number in watched]
@@ -242,5 +335,5 @@ def _extension(training: Training, overrides: Mapping[str, Any]) -> int | None:
     return wanted.total_env_steps if differences else None
 
 
-def _without_step(record: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in record.items() if name != "step"}
+def _but(record: dict[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in record.items() if key != name}

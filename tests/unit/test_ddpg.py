@@ -29,6 +29,7 @@ def _learner(config: DDPGConfig, rows: int = 64) -> DDPGLearner:
         generator.normal(size=rows),
         generator.normal(size=(rows, 3)),
         generator.random(rows) < 0.3,
+        np.zeros(rows, dtype=bool),
     )
     return learner
 
@@ -189,9 +190,11 @@ def test_updates_per_environment_step_hold_for_any_number_of_copies(
 @pytest.mark.parametrize("replay", ["uniform", "prioritised"])
 def test_all_declared_signals_of_ddpg_are_measured(small_config: Make, replay: str) -> None:
     seen: set[str] = set()
-    for step in prepare(small_config(replay=replay)).steps:
+    for step in prepare(small_config(replay=replay, gradient_clip=10.0)).steps:
         seen |= step.signals.keys()
-    assert seen == CATALOGUE.keys()
+    # Pendulum never terminates; the machine is measured by the run, not by the trainer.
+    absent = {"td.terminal_error"} | {name for name in CATALOGUE if name.startswith("machine.")}
+    assert seen == CATALOGUE.keys() - absent
 
 
 def test_steps_come_at_the_asked_intervals_and_evaluations_too(small_config: Make) -> None:

@@ -17,7 +17,8 @@ def _fill(buffer: ReplayBuffer, numbers: range) -> None:
     for number in numbers:
         one = np.array([[float(number), 0.0]])
         end = np.array([number % 2 == 0])
-        buffer.add(one, one[:, :1] / 100, np.array([number]), one + 1, end)
+        cut = np.array([False])
+        buffer.add(one, one[:, :1] / 100, np.array([number]), one + 1, end, cut)
 
 
 def test_a_batch_holds_what_was_stored() -> None:
@@ -134,3 +135,24 @@ def test_beta_grows_to_one_and_stops() -> None:
     for _ in range(3):
         buffer.learn_priorities(buffer.fetch(np.arange(4)), np.ones(4), beta_growth=0.06)
     assert buffer.beta == 1.0
+
+
+def test_shifted_successors_are_noticed_and_right_ones_are_not() -> None:
+    def filled(shift: int) -> ReplayBuffer:
+        buffer = ReplayBuffer(10, 1, 1, device=CPU)
+        for time in range(14):  # two copies side by side, the ring wraps around
+            now = np.array([[time], [100 + time]], dtype=float)
+            ends = np.array([time % 5 == 4, False])
+            cut = np.array([False, time % 7 == 6])
+            buffer.add(now, now * 0, np.zeros(2), now + 1 + shift, ends, cut)
+        return buffer
+
+    assert filled(0).misaligned_share(np.arange(10), copies=2) == 0.0
+    assert filled(1).misaligned_share(np.arange(10), copies=2) == 1.0
+
+
+def test_truncations_stored_as_terminations_are_counted() -> None:
+    buffer = ReplayBuffer(10, 1, 1, device=CPU)
+    one = np.zeros((2, 1))
+    buffer.add(one, one, np.zeros(2), one, np.array([False, True]), np.array([True, True]))
+    assert (buffer.truncations, buffer.truncations_cut) == (2, 1)

@@ -25,7 +25,7 @@ from steadyrl.core.errors import (
 from steadyrl.core.records import Step
 from steadyrl.core.signals import CATALOGUE
 from steadyrl.experiments.verify_resume import compare_runs
-from steadyrl.run import resume, train
+from steadyrl.run import Observers, resume, train
 from steadyrl.store import checkpoints as checkpoints_module
 from steadyrl.store.files import write_and_sync
 from steadyrl.store.run_directory import RunDirectory
@@ -41,7 +41,7 @@ def test_a_run_directory_holds_what_it_promises(small_config: Make, tmp_path: Pa
     steps = list(store.steps())
     assert [step.env_steps for step in steps] == list(range(20, 301, 20))
     kinds = [event["event"] for event in store.events()]
-    assert kinds == ["started", "evaluation", "evaluation", "evaluation"]
+    assert [kind for kind in kinds if kind != "finding"] == ["started"] + 3 * ["evaluation"]
     assert summary.status == "finished"
     written = store.summary()
     assert written is not None
@@ -61,7 +61,8 @@ def test_tensorboard_mirrors_every_signal_under_its_tag(small_config: Make, tmp_
         mirrored = [(event.step, event.value) for event in events.Scalars(CATALOGUE[name].tag)]
         recorded = [(s.env_steps, np.float32(s.signals[name])) for s in steps if name in s.signals]
         assert mirrored == recorded
-    assert set(events.Tags()["scalars"]) == {signal.tag for signal in CATALOGUE.values()}
+    recorded_names = {name for step in steps for name in step.signals}
+    assert set(events.Tags()["scalars"]) == {CATALOGUE[name].tag for name in recorded_names}
 
 
 def _stop_after(index: int) -> Callable[[Step], None]:
@@ -77,7 +78,7 @@ def test_an_interrupt_stops_at_a_step_with_a_checkpoint_and_resume_is_exact(
 ) -> None:
     config = small_config()
     train(config, tmp_path / "unbroken")
-    summary, path = train(config, tmp_path / "broken", observers=(_stop_after(7),))
+    summary, path = train(config, tmp_path / "broken", observers=Observers(step=_stop_after(7)))
     assert (summary.status, summary.steps) == ("interrupted", 7)
     assert "SIGINT" in summary.message
     assert RunDirectory.open(path).checkpoints.steps()[-1] == 7
@@ -102,7 +103,7 @@ def test_resume_is_exact_for_every_part_that_has_state(
 ) -> None:
     config = small_config(**overrides)
     train(config, tmp_path / "unbroken")
-    train(config, tmp_path / "broken", observers=(_stop_after(8),))
+    train(config, tmp_path / "broken", observers=Observers(step=_stop_after(8)))
     resume(tmp_path / "broken")
     assert compare_runs(tmp_path / "unbroken", tmp_path / "broken").differences == []
 
@@ -127,7 +128,7 @@ def test_steps_after_the_last_checkpoint_are_redone_not_repeated(
             raise Killed
 
     with pytest.raises(Killed):
-        train(config, tmp_path / "broken", observers=(kill,))
+        train(config, tmp_path / "broken", observers=Observers(step=kill))
     store = RunDirectory.open(tmp_path / "broken")
     assert (store.checkpoints.steps()[-1], len(list(store.steps()))) == (6, 8)
     resume(tmp_path / "broken")
@@ -220,20 +221,22 @@ def test_divergence_is_told_apart_from_a_broken_environment_and_leaves_a_good_ch
     assert all(math.isfinite(v) for step in store.steps() for v in step.signals.values())
 
 
-def test_a_checkpoint_is_good_only_if_all_signals_since_the_last_were_finite(
+def test_no_checkpoint_is_good_after_a_severe_finding(
     small_config: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     measured = ddpg.inspect
 
     def poisoned(learner: Any, envs: Any, config: Any) -> dict[str, float]:
         signals = measured(learner, envs, config)
-        return signals | ({"q.bound": math.nan} if 60 < envs.steps_taken <= 120 else {})
+        return signals | ({"q.bound": math.nan} if envs.steps_taken == 100 else {})
 
     monkeypatch.setattr(ddpg, "inspect", poisoned)
     train(small_config(checkpoints__keep=9), tmp_path / "run")
     store = RunDirectory.open(tmp_path / "run")
-    good = [step for step in store.checkpoints.steps() if store.checkpoints._is_good(step)]
-    assert (store.checkpoints.steps(), good) == ([3, 6, 9, 12, 15], [3, 9, 12, 15])
+    assert store.checkpoints.steps() == [3, 6, 9, 12, 15]
+    assert store.checkpoints.last_good() == 3
+    found = [e for e in store.events() if e["event"] == "finding" and e["rule"] == "D001"]
+    assert [(e["step"], e["evidence"]) for e in found] == [(5, {"q.bound": "nan"})]
     text = (tmp_path / "run" / "steps.jsonl").read_text().splitlines()
     assert '"nan"' in text[4]
     json.loads(text[4], parse_constant=pytest.fail)

@@ -19,12 +19,12 @@ from torch import Tensor
 from steadyrl.core.config import LiveConfig
 from steadyrl.core.configs.ddpg import DDPGConfig
 from steadyrl.core.errors import EnvironmentFault
-from steadyrl.core.networks import Adam, DenseNetwork
+from steadyrl.core.networks import Adam, DenseNetwork, dormant_share
 from steadyrl.core.normalize import RunningMoments
 from steadyrl.core.records import Step
 from steadyrl.core.seeding import Generators, integer_seed
 from steadyrl.core.signals import Meter
-from steadyrl.environments.envs import Envs, to_bounds
+from steadyrl.environments.envs import Envs, Transitions, to_bounds
 from steadyrl.environments.evaluate import evaluate
 from steadyrl.experience.replay import Batch, PrioritisedReplayBuffer, ReplayBuffer
 
@@ -56,6 +56,7 @@ class DDPGLearner:
         self.actor = network((observation_size, *hidden, action_size), "tanh", "actor")
         self.critics = [network((inputs, *hidden, 1), "linear", name) for name in critics]
         self.target_actor = self.actor.clone()
+        self.past_actor = self.actor.clone()
         self.target_critics = [critic.clone() for critic in self.critics]
         self.actor_optimizer = Adam(self.actor)
         self.critic_optimizers = [Adam(critic) for critic in self.critics]
@@ -67,6 +68,7 @@ class DDPGLearner:
         self.evaluations = 0
         self.seconds = 0.0
         self.reward_abs_max = 0.0
+        self.target_spread = 1.0  # standard deviation of the last batch's targets
         self.last_indices = np.empty(0, dtype=np.int64)  # of the batch drawn last
         self._remembered = self._weights()
 
@@ -77,18 +79,31 @@ class DDPGLearner:
             return self.actor.act(self.moments.normalize(flat))
         return self.actor.act(np.asarray(flat, dtype=np.float32))
 
-    def weight_changes(self) -> dict[str, float]:
-        """Relative change of the weights since the last call."""
+    def changes_since_last_look(self, states: Tensor) -> dict[str, float]:
+        """Relative change of the weights, and whether the actor's change was for the better."""
         now, before = self._weights(), self._remembered
         self._remembered = now
+
+        def relative(name: str) -> float:
+            return _norm(now[name] - before[name]) / (_norm(now[name]) + 1e-12)
+
+        self.past_actor.parameters.copy_(before["actor"])
+        critic = self.critics[0]
+        new = critic.forward(torch.cat((states, self.actor.forward(states)), dim=1)).mean()
+        old = critic.forward(torch.cat((states, self.past_actor.forward(states)), dim=1)).mean()
         return {
-            f"{name}.update_ratio": _norm(now[name] - before[name]) / (_norm(now[name]) + 1e-12)
-            for name in now
+            "critic.update_ratio": relative("critic"),
+            "actor.update_ratio": relative("actor"),
+            "target.change": relative("target"),
+            "actor.improvement": float(new) - float(old),
         }
 
     def _weights(self) -> dict[str, Tensor]:
-        critic = torch.cat([critic.parameters for critic in self.critics])
-        return {"critic": critic, "actor": self.actor.parameters.clone()}
+        return {
+            "critic": torch.cat([critic.parameters for critic in self.critics]),
+            "actor": self.actor.parameters.clone(),
+            "target": self.target_critics[0].parameters.clone(),
+        }
 
     def _parts(self) -> dict[str, Any]:
         parts: dict[str, Any] = {
@@ -107,7 +122,7 @@ class DDPGLearner:
 
     def state_dict(self) -> dict[str, Any]:
         """Everything the next update depends on, as arrays and plain values."""
-        counters = ("updates", "steps", "evaluations", "seconds", "reward_abs_max")
+        counters = ("updates", "steps", "evaluations", "seconds", "reward_abs_max", "target_spread")
         return {
             "parts": {name: part.state_dict() for name, part in self._parts().items()},
             "counters": {name: getattr(self, name) for name in counters},
@@ -157,38 +172,45 @@ def act_and_store(learner: DDPGLearner, envs: Envs, config: DDPGConfig) -> dict[
     """One step in every environment: explore, then remember what happened."""
     observations = envs.observations
     shape = (envs.count, learner.actor.sizes[-1])
+    signals: dict[str, float] = {}
     if envs.steps_taken < config.learning_starts:
         actions = learner.generators["random actions"].uniform(-1.0, 1.0, shape)
     else:
         noise = learner.generators["exploration"].normal(0.0, 1.0, shape)
-        actions = learner.policy(observations, config) + config.noise_std * noise
-    actions = np.clip(actions, -1.0, 1.0)
+        wanted = learner.policy(observations, config)
+        actions = np.clip(wanted + config.noise_std * noise, -1.0, 1.0)
+        signals["action.noise"] = float(np.abs(actions - wanted).mean())
     shaped = actions.reshape(envs.count, *learner.action_space.shape)
     result = envs.step(to_bounds(shaped, learner.action_space))
     rewards = result.rewards * config.reward_scale
     flat = observations.reshape(envs.count, -1)
-    # Only a true termination ends the future: a truncated episode would have gone on.
-    learner.replay.add(
-        flat,
-        actions,
-        rewards,
-        result.next_observations.reshape(envs.count, -1),
-        result.terminated,
-    )
+    successors = result.next_observations.reshape(envs.count, -1)
+    ends = ends_of_future(result)
+    learner.replay.add(flat, actions, rewards, successors, ends, result.truncated)
     if config.normalize_observations:
         learner.moments.add(flat)
     largest = float(np.abs(rewards).max())
     learner.reward_abs_max = max(learner.reward_abs_max, largest)
-    return {
-        "rollout.reward_mean": float(result.rewards.mean()),
-        "rollout.reward_abs_max": largest / config.reward_scale,
-    }
+    signals["rollout.reward_mean"] = float(result.rewards.mean())
+    signals["rollout.reward_abs_max"] = largest / config.reward_scale
+    signals["rollout.reward_negative_share"] = float((result.rewards < 0).mean())
+    return signals
+
+
+def ends_of_future(result: Transitions) -> NDArray[np.bool_]:
+    """Only a true termination ends the future: a truncated episode would have gone on."""
+    return result.terminated
 
 
 def draw(learner: DDPGLearner, config: DDPGConfig) -> Batch:
-    """A batch from replay, normalised if the config says so."""
+    """A batch from replay as the networks see it."""
     batch = learner.replay.sample(config.batch_size, learner.generators["replay"])
     learner.last_indices = batch.indices
+    return as_inputs(learner, batch, config)
+
+
+def as_inputs(learner: DDPGLearner, batch: Batch, config: DDPGConfig) -> Batch:
+    """The batch with its observations normalised in place, if the config says so."""
     if config.normalize_observations:
         for columns in (batch.observations, batch.next_observations):
             columns.copy_(torch.from_numpy(learner.moments.normalize(columns.cpu().numpy())))
@@ -244,6 +266,7 @@ def update_critics(
     largest = max(-low, high)
     bound = learner.reward_abs_max / (1.0 - config.gamma)
     absolute = errors.abs_()
+    learner.target_spread = float(targets.std(correction=0))
     return {
         "critic.loss": loss,
         "critic.loss_max": loss,
@@ -254,7 +277,7 @@ def update_critics(
         "q.bound_ratio": largest / bound if bound > 0 else float(largest > 0),
         "td.abs_mean": float(absolute.mean()),
         "td.abs_max": float(absolute.max()),
-        "td.target_std": float(targets.std(correction=0)),
+        "td.target_std": learner.target_spread,
     }
 
 
@@ -299,27 +322,78 @@ def inspect(learner: DDPGLearner, envs: Envs, config: DDPGConfig) -> dict[str, f
         envs.finished.clear()
     if not len(learner.last_indices):
         return signals
-    used = learner.last_indices
-    states = learner.replay.fetch(used[:INSPECTED]).observations.cpu().numpy()
-    online, target = learner.critics[0].parameters, learner.target_critics[0].parameters
-    return signals | {
-        "action.saturation": float((np.abs(learner.policy(states, config)) > 0.99).mean()),
-        "target.drift": _norm(online - target) / (_norm(online) + 1e-12),
+    if config.gradient_clip is not None:
+        signals["setting.gradient_clip"] = config.gradient_clip
+    return signals | inspect_replay(learner, envs) | inspect_networks(learner, config)
+
+
+def inspect_replay(learner: DDPGLearner, envs: Envs) -> dict[str, float]:
+    """What the last batch was made of, and whether transitions are put together rightly."""
+    replay, used = learner.replay, learner.last_indices
+    signals = {
         "replay.duplicate_share": 1.0 - len(np.unique(used)) / len(used),
-        "replay.age_mean": float(learner.replay.ages(used).mean()),
-        **learner.weight_changes(),
+        "replay.age_mean": float(replay.ages(used).mean()),
+        "replay.misaligned_share": replay.misaligned_share(used[:INSPECTED], envs.count),
     }
+    if replay.truncations:
+        cut = replay.truncations_cut / replay.truncations
+        signals["replay.truncated_as_terminated"] = cut
+    return signals
+
+
+def inspect_networks(learner: DDPGLearner, config: DDPGConfig) -> dict[str, float]:
+    """Invariants of the targets, health of the networks, on states of the last batch."""
+    calm = config.model_copy(update={"target_noise_std": 0.0})  # looking must not draw noise
+    fresh = as_inputs(learner, learner.replay.fetch(learner.replay.newest(INSPECTED)), config)
+    surprise = float(td_errors(learner, fresh, calm).abs().mean())
+    batch = as_inputs(learner, learner.replay.fetch(learner.last_indices[:INSPECTED]), config)
+    familiar = float(td_errors(learner, batch, calm).abs().mean())
+    signals = {"td.fresh_ratio": surprise / familiar if familiar > 0 else 1.0}
+    signals["critic.dormant_share"] = dormant_share(learner.critics[0])
+    ended = batch.terminated[:, 0] > 0
+    if bool(ended.any()):
+        wrong = td_targets(learner, batch, calm)[ended] - batch.rewards[ended]
+        signals["td.terminal_error"] = float(wrong.abs().mean())
+    actions = learner.actor.forward(batch.observations)
+    signals["action.saturation"] = float((actions.abs() > 0.99).float().mean())
+    signals["actor.dormant_share"] = dormant_share(learner.actor)
+    spreads = batch.observations.std(dim=0, correction=0)
+    varying = spreads[spreads > 1e-8]
+    signals["observation.constant_share"] = 1.0 - len(varying) / len(spreads)
+    if len(varying):
+        signals["observation.scale_ratio"] = float(varying.max() / varying.min())
+    online, target = learner.critics[0].parameters, learner.target_critics[0].parameters
+    signals["target.drift"] = _norm(online - target) / (_norm(online) + 1e-12)
+    return signals | learner.changes_since_last_look(batch.observations)
+
+
+def td_errors(learner: DDPGLearner, batch: Batch, config: DDPGConfig) -> Tensor:
+    """How far the first critic is from its targets."""
+    return td_targets(learner, batch, config) - learner.critics[0].forward(
+        batch.observations_actions
+    )
 
 
 def evaluate_policy(learner: DDPGLearner, config: DDPGConfig) -> dict[str, float]:
-    """The deterministic policy on episodes of its own."""
+    """The deterministic policy on episodes of its own, and what the critic promised of them."""
     learner.evaluations += 1
 
     def policy(observations: NDArray[Any]) -> NDArray[Any]:
         actions = learner.policy(observations, config)
         return to_bounds(actions.reshape(-1, *learner.action_space.shape), learner.action_space)
 
-    return evaluate(policy, config, index=learner.evaluations)
+    result = evaluate(policy, config, index=learner.evaluations, gamma=config.gamma)
+    signals = result.signals()
+    if learner.updates:
+        starts = result.starts.reshape(len(result.starts), -1)
+        if config.normalize_observations:
+            starts = learner.moments.normalize(starts)
+        states = torch.from_numpy(np.asarray(starts, dtype=np.float32)).to(learner.actor.device)
+        inputs = torch.cat((states, learner.actor.forward(states)), dim=1)
+        promised = learner.critics[0].forward(inputs)[:, 0].cpu().numpy()
+        gap = float((promised - config.reward_scale * result.discounted).mean())
+        signals["q.optimism"] = gap / (learner.target_spread + 1e-12)
+    return signals
 
 
 def _make_replay(

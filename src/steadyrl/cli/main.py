@@ -13,7 +13,11 @@ from steadyrl.core.errors import SteadyError
 
 # name -> (module, what it does); the order is the order of a user's day
 COMMANDS = {
+    "check": ("check", "what a config can be told before any training"),
     "train": ("train", "train a config, or continue a run exactly"),
+    "diagnose": ("diagnose", "what went wrong in recorded runs, and why"),
+    "rules": ("rules", "everything that is looked for, and what is done about it"),
+    "explain": ("explain", "one rule: symptom, evidence, remedy"),
     "report": ("report", "a self-contained HTML page of one or more runs"),
     "presets": ("presets", "list the presets, or print one"),
     "schema": ("schema", "JSON schema of an algorithm's config, for editors"),

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import time
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from steadyrl.core.records import Step
+from steadyrl.core.records import Finding, Step
+
+if TYPE_CHECKING:
+    from steadyrl.run import Observers
 
 PLAIN_SECONDS = 15.0  # between two lines when stderr is not a terminal
 
@@ -65,6 +69,22 @@ class TrainingProgress:
                 highlight=False,
                 soft_wrap=True,
             )
+
+    def show_finding(self, finding: Finding) -> None:
+        """A finding as it happens, with the command that explains it."""
+        color = {"severe": "red", "warning": "yellow"}.get(finding.severity, "cyan")
+        self._console.print(
+            f"[{color}]env step {finding.env_steps:,}  {finding.rule} {finding.name}[/]  "
+            f"{escape(finding.message)}   [dim]steadyrl explain {finding.rule}[/]",
+            highlight=False,
+            soft_wrap=True,
+        )
+
+    def observers(self) -> Observers:
+        """This display as the observers of a run."""
+        from steadyrl.run import Observers
+
+        return Observers(step=self, finding=self.show_finding)
 
     def _estimate(self, env_steps: int, now: float) -> str:
         assert self._first is not None

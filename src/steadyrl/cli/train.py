@@ -31,6 +31,13 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     parser.add_argument("--resume", type=Path, metavar="RUN", help="continue this run exactly")
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="where runs are kept")
     parser.add_argument("--name", help="the run's folder name (default: from the config)")
+    parser.add_argument(
+        "--guard",
+        choices=["off", "watch", "act"],
+        default="watch",
+        help="watch: report findings (default); act: go back to the last good checkpoint and try "
+        "an automatic remedy when something severe is found",
+    )
     parser.add_argument("--json", action="store_true", help="print the summary as JSON on stdout")
     parser.add_argument("--quiet", action="store_true", help="no progress")
     if {"-h", "--help"} & set(argv) and argv[0] not in ("-h", "--help") and argv[0][:1] != "-":
@@ -55,7 +62,7 @@ def _train(arguments: argparse.Namespace, overrides: dict[str, object]) -> int:
     path = arguments.runs / arguments.name if arguments.name else None
     path = path or free_run_path(arguments.runs, default_name(config))
     with TrainingProgress(path.name, config.total_env_steps, quiet=arguments.quiet) as progress:
-        summary, _ = train(config, path, observers=(progress,))
+        summary, _ = train(config, path, observers=progress.observers(), guard=arguments.guard)
     return _conclude(summary.to_json(), path, as_json=arguments.json)
 
 
@@ -67,7 +74,8 @@ def _resume(arguments: argparse.Namespace, overrides: dict[str, object]) -> int:
     total = overrides.get("total_env_steps", RunDirectory.open(path).config.total_env_steps)
     steps = total if isinstance(total, int) else 0
     with TrainingProgress(path.name, steps, quiet=arguments.quiet) as progress:
-        summary = resume(path, overrides=overrides, observers=(progress,))
+        observers = progress.observers()
+        summary = resume(path, overrides=overrides, observers=observers, guard=arguments.guard)
     return _conclude(summary.to_json(), path, as_json=arguments.json)
 
 
@@ -81,4 +89,4 @@ def _conclude(summary: dict[str, object], path: Path, *, as_json: bool) -> int:
         print_conclusion(path)
         if interrupted:
             sys.stdout.write(f"continue with: steadyrl train --resume {path}\n")
-    return INTERRUPTED if interrupted else 0
+    return INTERRUPTED if interrupted else int(summary["status"] == "stopped")

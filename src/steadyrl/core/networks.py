@@ -144,16 +144,34 @@ class DenseNetwork:
         return buffers
 
 
+DORMANT = 0.025  # of the layer's mean activation (Sokar et al., 2023)
+
+
+def dormant_share(network: DenseNetwork) -> float:
+    """Share of hidden units that hardly responded in the last `forward`."""
+    dormant = total = 0
+    for layer in network.hidden_activations():
+        activity = layer.float().mean(dim=0)
+        dormant += int((activity <= DORMANT * activity.mean()).sum())
+        total += len(activity)
+    return dormant / total if total else 0.0
+
+
 class Adam:
-    """Adam on a network's flat parameters; measures the gradient norm and can clip it."""
+    """Adam (Kingma & Ba, 2015) on a network's flat parameters; measures the gradient norm.
+
+    Five operations on whole vectors: torch.optim's own bookkeeping would cost as much again.
+    """
+
+    FIRST_DECAY, SECOND_DECAY, EPSILON = 0.9, 0.999, 1e-8
 
     def __init__(self, network: DenseNetwork) -> None:
         self._network = network
-        self._parameter = torch.nn.Parameter(network.parameters)
-        self._parameter.grad = network.gradient
-        fused = network.device.type in ("cpu", "cuda")
-        self._optimizer = torch.optim.Adam([self._parameter], lr=0.0, fused=fused)
+        self._steps = 0
+        self._mean = torch.zeros_like(network.parameters)
+        self._square = torch.zeros_like(network.parameters)
 
+    @torch.no_grad()
     def step(self, learning_rate: float, clip: float | None = None) -> float:
         """One step along the network's gradient; returns the gradient's norm before clipping."""
         gradient = self._network.gradient
@@ -161,21 +179,26 @@ class Adam:
         norm = float(torch.linalg.vector_norm(gradient))
         if clip is not None and norm > clip:
             gradient.mul_(clip / norm)
-        self._optimizer.param_groups[0]["lr"] = learning_rate
-        self._optimizer.step()
+        self._steps += 1
+        self._mean.lerp_(gradient, 1.0 - self.FIRST_DECAY)
+        self._square.mul_(self.SECOND_DECAY)
+        self._square.addcmul_(gradient, gradient, value=1.0 - self.SECOND_DECAY)
+        first = 1.0 - self.FIRST_DECAY**self._steps
+        second = 1.0 - self.SECOND_DECAY**self._steps
+        scale = self._square.sqrt().div_(math.sqrt(second)).add_(self.EPSILON)
+        self._network.parameters.addcdiv_(self._mean, scale, value=-learning_rate / first)
         return norm
 
     def state_dict(self) -> dict[str, Any]:
-        """The moments and the step count; empty before the first step."""
-        state = self._optimizer.state[self._parameter]
-        return {name: value.cpu().numpy().copy() for name, value in state.items()}
+        """The moments and the step count."""
+        mean, square = self._mean.cpu().numpy().copy(), self._square.cpu().numpy().copy()
+        return {"steps": self._steps, "mean": mean, "square": square}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Back to a recorded state."""
-        device = self._network.device
-        self._optimizer.state[self._parameter] = {
-            name: torch.from_numpy(np.array(value)).to(device) for name, value in state.items()
-        }
+        self._steps = int(state["steps"])
+        self._mean.copy_(torch.from_numpy(np.asarray(state["mean"])))
+        self._square.copy_(torch.from_numpy(np.asarray(state["square"])))
 
 
 def _initial_parameters(sizes: Sequence[int], seed: int) -> Tensor:

@@ -9,6 +9,8 @@ from typing import Any, Literal
 
 Json = Any
 
+Severity = Literal["note", "warning", "severe"]
+SEVERITIES: tuple[Severity, ...] = ("note", "warning", "severe")
 RunStatus = Literal["running", "finished", "interrupted", "failed", "stopped"]
 
 
@@ -46,6 +48,59 @@ class Change:
     after: Json
     step: int
     because: str
+
+    def to_json(self) -> dict[str, Json]:
+        """As a plain dictionary."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a probe found: a sentence and its numbers."""
+
+    probe: str
+    statement: str
+    values: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A rule saw something at a Step."""
+
+    rule: str
+    name: str
+    severity: Severity
+    step: int
+    env_steps: int
+    message: str
+    evidence: Mapping[str, float]
+
+    def to_json(self) -> dict[str, Json]:
+        """As strict JSON."""
+        record = asdict(self)
+        record["evidence"] = {name: number_to_json(v) for name, v in self.evidence.items()}
+        return record
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Json]) -> Finding:
+        """The inverse of `to_json`."""
+        evidence = {name: float(value) for name, value in record["evidence"].items()}
+        return cls(**{**record, "evidence": evidence})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosis:
+    """One cause that explains findings, with what speaks for and against it."""
+
+    cause: str
+    name: str
+    confidence: float
+    onset: int  # Step of the first finding it explains
+    explains: tuple[str, ...]
+    evidence_for: tuple[str, ...]
+    evidence_against: tuple[str, ...]
+    would_decide: str
+    remedies: tuple[str, ...]
 
     def to_json(self) -> dict[str, Json]:
         """As a plain dictionary."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,30 +15,42 @@ from steadyrl.environments.envs import Envs, Episode
 Policy = Callable[[NDArray[Any]], NDArray[Any]]
 
 
-def evaluate(policy: Policy, config: RunConfig, *, index: int) -> dict[str, float]:
-    """Mean and standard deviation of the return, and mean length, as signals.
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """The first episode of each copy: where it began, what it earned."""
+
+    starts: NDArray[Any]
+    episodes: tuple[Episode, ...]
+    discounted: NDArray[np.float64]
+
+    def signals(self) -> dict[str, float]:
+        """Mean and standard deviation of the return, and mean length."""
+        totals = np.array([episode.total for episode in self.episodes])
+        return {
+            "eval.return_mean": float(totals.mean()),
+            "eval.return_std": float(totals.std()),
+            "eval.length_mean": float(np.mean([episode.length for episode in self.episodes])),
+        }
+
+
+def evaluate(policy: Policy, config: RunConfig, *, index: int, gamma: float) -> Evaluation:
+    """Play one episode in each of `evaluation.episodes` copies, side by side.
 
     Evaluation `index` of a seed always meets the same episodes, so it needs no state of its own
     and two configs with one seed are judged on the same starts.
     """
-    episodes = first_episodes(policy, config, count=config.evaluation.episodes, index=index)
-    totals = np.array([episode.total for episode in episodes])
-    return {
-        "eval.return_mean": float(totals.mean()),
-        "eval.return_std": float(totals.std()),
-        "eval.length_mean": float(np.mean([episode.length for episode in episodes])),
-    }
-
-
-def first_episodes(policy: Policy, config: RunConfig, *, count: int, index: int) -> list[Episode]:
-    """The first episode of each of `count` copies, played side by side."""
+    count = config.evaluation.episodes
     environment = config.environment.model_copy(update={"count": count})
     envs = Envs(environment, seed=config.seed, purpose=f"evaluation {index}")
+    starts, discounted, discount = envs.observations.copy(), np.zeros(count), 1.0
+    running = np.ones(count, dtype=bool)
+    while running.any():
+        result = envs.step(policy(envs.observations))
+        discounted += discount * result.rewards * running
+        discount *= gamma
+        running &= ~(result.terminated | result.truncated)
     first: dict[int, Episode] = {}
-    while len(first) < count:
-        envs.step(policy(envs.observations))
-        for episode in envs.finished:
-            first.setdefault(episode.copy, episode)
-        envs.finished.clear()
+    for episode in envs.finished:
+        first.setdefault(episode.copy, episode)
     envs.close()
-    return [first[copy] for copy in range(count)]
+    return Evaluation(starts, tuple(first[copy] for copy in range(count)), discounted)

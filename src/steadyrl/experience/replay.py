@@ -45,7 +45,10 @@ class ReplayBuffer:
         self._observation_size, self._action_size = observation_size, action_size
         self._width = 2 * observation_size + action_size + 2
         self._rows = np.zeros((capacity, self._width), dtype=np.float32)
+        self._truncated = np.zeros(capacity, dtype=bool)
         self._added = 0
+        self.truncations = 0
+        self.truncations_cut = 0  # truncated transitions stored as terminated: must stay 0
         self._device = device
         self._gathered = torch.empty(0)
 
@@ -59,6 +62,7 @@ class ReplayBuffer:
         rewards: NDArray[Any],
         next_observations: NDArray[Any],
         terminated: NDArray[np.bool_],
+        truncated: NDArray[np.bool_],
     ) -> NDArray[np.int64]:
         """Store one transition per row; returns where."""
         count, size, acts = len(rewards), self._observation_size, self._action_size
@@ -69,6 +73,10 @@ class ReplayBuffer:
         rows[where, size + acts : 2 * size + acts] = next_observations
         rows[where, -2] = rewards
         rows[where, -1] = terminated
+        self._truncated[where] = truncated
+        if truncated.any():
+            self.truncations += int(truncated.sum())
+            self.truncations_cut += int((truncated & terminated).sum())
         self._added += count
         return where
 
@@ -81,8 +89,9 @@ class ReplayBuffer:
         count, size, acts = len(indices), self._observation_size, self._action_size
         if len(self._gathered) != count:
             # Torch's allocator aligns; NumPy's might not, and products could then differ by a bit.
+            # (mode="clip" below: the default mode would write through a second buffer.)
             self._gathered = torch.empty(count, self._width)
-        np.take(self._rows, indices, axis=0, out=self._gathered.numpy())
+        np.take(self._rows, indices, axis=0, out=self._gathered.numpy(), mode="clip")
         rows = self._gathered.to(self._device)
         corrections = None
         if weights is not None:
@@ -104,20 +113,50 @@ class ReplayBuffer:
         newest = (self._added - 1) % self.capacity
         return (newest - indices) % self.capacity
 
+    def newest(self, count: int) -> NDArray[np.int64]:
+        """Where the newest transitions are."""
+        count = min(count, len(self))
+        return np.arange(self._added - count, self._added) % self.capacity
+
+    def misaligned_share(self, indices: NDArray[np.int64], copies: int) -> float:
+        """Share of these whose stored successor is not what the same copy saw next.
+
+        The `copies` environments are added together, so a copy's next transition lies `copies`
+        rows further. Ends of episodes and rows without a follower do not count.
+        """
+        size, acts = self._observation_size, self._action_size
+        follower = (indices + copies) % self.capacity
+        inside = (self.ages(indices) >= copies) & ~self._truncated[indices]
+        inside &= self._rows[indices, -1] == 0
+        if not inside.any():
+            return 0.0
+        successors = self._rows[indices[inside], size + acts : 2 * size + acts]
+        return float((successors != self._rows[follower[inside], :size]).any(axis=1).mean())
+
     def state_dict(self) -> dict[str, Any]:
         """The filled part of the table."""
-        return {"added": self._added, "rows": self._rows[: len(self)].copy()}
+        return {
+            "added": self._added,
+            "rows": self._rows[: len(self)].copy(),
+            "truncated": self._truncated[: len(self)].copy(),
+            "truncations": [self.truncations, self.truncations_cut],
+        }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Back to a recorded state; a smaller capacity keeps the newest, a larger one keeps all."""
-        rows, added = np.asarray(state["rows"]), int(state["added"])
-        if len(rows) == self.capacity or added == len(rows) <= self.capacity:
-            self._rows[: len(rows)] = rows
-            self._added = added
-            return
-        oldest_first = np.roll(rows, -(added % len(rows)), axis=0)[-self.capacity :]
-        self._rows[: len(oldest_first)] = oldest_first
-        self._added = len(oldest_first)
+        rows, ends, added = (
+            np.asarray(state["rows"]),
+            np.asarray(state["truncated"]),
+            state["added"],
+        )
+        if len(rows) != self.capacity and not added == len(rows) <= self.capacity:
+            shift = -(added % len(rows))
+            rows = np.roll(rows, shift, axis=0)[-self.capacity :]
+            ends = np.roll(ends, shift)[-self.capacity :]
+            added = len(rows)
+        self._rows[: len(rows)], self._truncated[: len(rows)] = rows, ends
+        self._added = int(added)
+        self.truncations, self.truncations_cut = state["truncations"]
 
 
 class PrioritisedReplayBuffer(ReplayBuffer):
@@ -145,9 +184,12 @@ class PrioritisedReplayBuffer(ReplayBuffer):
         rewards: NDArray[Any],
         next_observations: NDArray[Any],
         terminated: NDArray[np.bool_],
+        truncated: NDArray[np.bool_],
     ) -> NDArray[np.int64]:
         """Store transitions at the highest priority seen so far."""
-        where = super().add(observations, actions, rewards, next_observations, terminated)
+        where = super().add(
+            observations, actions, rewards, next_observations, terminated, truncated
+        )
         self._tree.set(where, np.full(len(where), self._highest))
         return where
 

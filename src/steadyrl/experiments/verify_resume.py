@@ -90,13 +90,18 @@ def compare_runs(first: Path, second: Path) -> Verdict:
 
 
 def _step_differences(mine: Step, other: Step) -> list[str]:
-    if mine.env_steps != other.env_steps or mine.signals.keys() != other.signals.keys():
+    ours, theirs = _deterministic(mine), _deterministic(other)
+    if mine.env_steps != other.env_steps or ours.keys() != theirs.keys():
         return [f"step {mine.index}: other environment steps or signals"]
     return [
-        f"step {mine.index}: {name} {value!r} against {other.signals[name]!r}"
-        for name, value in mine.signals.items()
-        if CATALOGUE[name].deterministic and not _same(value, other.signals[name])
+        f"step {mine.index}: {name} {value!r} against {theirs[name]!r}"
+        for name, value in ours.items()
+        if not _same(value, theirs[name])
     ]
+
+
+def _deterministic(step: Step) -> dict[str, float]:
+    return {name: v for name, v in step.signals.items() if CATALOGUE[name].deterministic}
 
 
 def _same(mine: Any, other: Any) -> bool:

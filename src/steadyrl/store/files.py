@@ -101,6 +101,11 @@ class JsonLines:
         if self.path.exists():
             os.truncate(self.path, end)
 
+    def keep_first(self, count: int) -> None:
+        """Cut the file after its first `count` records."""
+        left = iter(range(count))
+        self.keep_while(lambda _record: next(left, None) is not None)
+
     def _repair(self) -> None:
         """Drop a torn last line, so that the next line does not grow onto it."""
         if self.path.exists():

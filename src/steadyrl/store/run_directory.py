@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steadyrl.core.config import read_yaml
 from steadyrl.core.configs import parse_config
@@ -20,7 +20,9 @@ from steadyrl.core.errors import ConfigError, RunNotFound, StoreError
 from steadyrl.core.records import RunSummary, Step
 from steadyrl.store.checkpoints import Checkpoints
 from steadyrl.store.files import JsonLines, disk_errors, write_atomically
-from steadyrl.store.tensorboard import TensorBoardMirror
+
+if TYPE_CHECKING:
+    from steadyrl.store.tensorboard import TensorBoardMirror
 
 
 class RunDirectory:
@@ -67,6 +69,9 @@ class RunDirectory:
             }
             self.append_event("evaluation", step.index, env_steps=step.env_steps, **found)
         if self._mirror is None:
+            # Imported here: reading a run must not wait for TensorBoard.
+            from steadyrl.store.tensorboard import TensorBoardMirror
+
             self._mirror = TensorBoardMirror(self.path / "tensorboard")
         self._mirror.append(step)
 
@@ -82,17 +87,29 @@ class RunDirectory:
         """All complete events."""
         return iter(self._events)
 
-    def rewind(self, step: int) -> None:
-        """Forget all that came after a Step: the run continues from there and will redo it."""
+    def rewind(self, step: int, *, events: int) -> None:
+        """Forget what came after a checkpoint: the run continues from there and will redo it."""
         self._steps.keep_while(lambda record: record["index"] <= step)
-        self._events.keep_while(lambda record: record["step"] <= step)
+        self._events.keep_first(events)
+        self.checkpoints.drop_after(step)
+
+    def abandon(self, step: int) -> None:
+        """Set aside the Steps after a checkpoint: the run goes another way from there."""
+        number = 1
+        while (aside := self.path / f"abandoned-{number}.jsonl").exists():
+            number += 1
+        later = [record for record in self._steps if record["index"] > step]
+        lines = [json.dumps(record, allow_nan=False).encode() + b"\n" for record in later]
+        write_atomically(aside, b"".join(lines))
+        self._steps.keep_while(lambda record: record["index"] <= step)
         self.checkpoints.drop_after(step)
 
     def save_checkpoint(self, state: dict[str, Any], *, step: int, good: bool) -> None:
         """Checkpoint, after making sure that the Steps before it are on disk."""
         self._steps.sync()
         self._events.sync()
-        self.checkpoints.save(state, step=step, good=good)
+        events = sum(1 for _ in self._events)
+        self.checkpoints.save({**state, "events": events}, step=step, good=good)
 
     def write_summary(self, summary: RunSummary) -> None:
         """How the run stands or ended."""

@@ -1,0 +1,44 @@
+"""`steadyrl check`: what can be told before any training."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+
+from steadyrl.cli.settings import parse_with_settings
+from steadyrl.core.configs import load_config
+from steadyrl.stability.check import check_config
+
+EPILOG = """\
+examples:
+  steadyrl check ddpg/stage1
+  steadyrl check my.yaml --preflight --strict
+"""
+
+
+def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
+    """Static rules; with --preflight also a few hundred steps that test invariants."""
+    parser.add_argument("config", metavar="CONFIG", help="preset name or YAML file")
+    parser.add_argument("--preflight", action="store_true", help="also run a few hundred steps")
+    parser.add_argument("--strict", action="store_true", help="exit 1 on any warning or worse")
+    parser.add_argument("--json", action="store_true", help="as JSON on stdout")
+    arguments, overrides = parse_with_settings(parser, argv)
+    config = load_config(arguments.config, overrides)
+    findings = check_config(config)
+    if arguments.preflight:
+        from steadyrl.experiments.preflight import preflight
+
+        findings += preflight(config)
+    if arguments.json:
+        sys.stdout.write(json.dumps([asdict(finding) for finding in findings]) + "\n")
+    else:
+        for finding in findings:
+            sys.stdout.write(
+                f"{finding.severity:8} {finding.rule} {finding.name}: {finding.message}\n"
+            )
+            sys.stdout.write(f"         {finding.why}\n         {finding.remedy}\n")
+        if not findings:
+            sys.stdout.write("nothing to complain about\n")
+    return int(arguments.strict and any(f.severity != "note" for f in findings))

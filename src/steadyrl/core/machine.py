@@ -1,0 +1,43 @@
+"""What the machine is doing while we train: load, our share of it, swap traffic, free disk."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from pathlib import Path
+
+import psutil
+
+EVERY_SECONDS = 2.0
+
+
+class MachineMeter:
+    """Signals about the machine, at most every EVERY_SECONDS: they cost a file read each."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._at = time.perf_counter()
+        self._cpu = time.process_time()
+        self._swapped = self._swap_bytes()
+
+    def read(self) -> dict[str, float]:
+        """The signals, or nothing if the last reading is recent."""
+        now = time.perf_counter()
+        seconds = now - self._at
+        if seconds < EVERY_SECONDS:
+            return {}
+        cpu, swapped = time.process_time(), self._swap_bytes()
+        signals = {
+            "machine.cpu_share": (cpu - self._cpu) / seconds,
+            "machine.load_per_core": os.getloadavg()[0] / (os.cpu_count() or 1),
+            "machine.swap_mb_per_second": (swapped - self._swapped) / seconds / 1e6,
+            "machine.disk_free_gb": shutil.disk_usage(self._folder).free / 1e9,
+        }
+        self._at, self._cpu, self._swapped = now, cpu, swapped
+        return signals
+
+    @staticmethod
+    def _swap_bytes() -> float:
+        swap = psutil.swap_memory()
+        return float(swap.sin + swap.sout)

@@ -1,0 +1,103 @@
+"""Preflight: a few hundred real steps that test invariants before the budget is spent."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from steadyrl.algorithms.training import prepare
+from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.errors import SteadyError
+from steadyrl.environments.envs import Envs
+from steadyrl.stability.check import Concern
+from steadyrl.stability.detectors import DEFAULT
+from steadyrl.stability.monitor import Monitor
+
+UPDATES = 300  # environment steps after learning has begun
+INVARIANTS = ("D001", "D002", "D012", "D017", "D018", "D019", "D020")
+RANDOM_STEPS = 2000
+
+
+def preflight(config: RunConfig) -> list[Concern]:
+    """What the environment and a short training give away."""
+    try:
+        return [*_environment_concerns(config), *_training_concerns(config)]
+    except SteadyError as error:
+        return [
+            _concern("P001", "does-not-run", "severe", str(error), "It fails within seconds.", "")
+        ]
+
+
+def _training_concerns(config: RunConfig) -> list[Concern]:
+    length = getattr(config, "learning_starts", 0) + UPDATES
+    short = config.replaced(
+        {
+            "total_env_steps": length,
+            "log_every": max(20, config.environment.count),
+            "evaluation.episodes": 0,
+        }
+    )
+    rules = [rule for rule in DEFAULT if rule.id in INVARIANTS]
+    monitor = Monitor(short, detectors=rules)
+    for step in prepare(short).steps:
+        monitor.observe(step)
+    texts = {rule.id: rule for rule in rules}
+    return [
+        _concern(f.rule, f.name, f.severity, f.message, texts[f.rule].why, "Fix the code.")
+        for f in monitor.findings
+    ]
+
+
+def _environment_concerns(config: RunConfig) -> list[Concern]:
+    first, second = (Envs(config.environment, seed=config.seed) for _ in range(2))
+    generator = np.random.default_rng(config.seed)
+    first.action_space.seed(int(generator.integers(1 << 31)))
+    concerns = []
+    rewards = []
+    same = bool(np.array_equal(first.observations, second.observations))
+    for _ in range(RANDOM_STEPS // first.count):
+        actions = np.stack([first.action_space.sample() for _ in range(first.count)])
+        ours, theirs = first.step(actions), second.step(actions)
+        same = same and bool(np.array_equal(ours.next_observations, theirs.next_observations))
+        rewards.append(ours.rewards)
+    if not same:
+        concerns.append(
+            _concern(
+                "P002",
+                "not-reproducible",
+                "warning",
+                "the same seed and actions gave other observations",
+                "Runs cannot be resumed or forked exactly, so fixes cannot be proved.",
+                "Draw all randomness from self.np_random, seeded in reset(seed=...).",
+            )
+        )
+    concerns += _termination_incentive(first, np.concatenate(rewards), config)
+    first.close()
+    second.close()
+    return concerns
+
+
+def _termination_incentive(envs: Envs, rewards: np.ndarray, config: RunConfig) -> list[Concern]:
+    """Random play: if every step costs and failing is free, failing is the best policy."""
+    episodes = envs.finished
+    failed = [episode for episode in episodes if episode.terminated]
+    if not failed or len(failed) < 0.9 * len(episodes) or rewards.max() >= 0:
+        return []
+    step_cost, worst = -float(np.median(rewards)), -float(rewards.min())
+    horizon = 1.0 / (1.0 - getattr(config, "gamma", 0.99))
+    if worst >= 0.5 * step_cost * horizon:
+        return []  # something, probably the end itself, costs as much as living on
+    return [
+        _concern(
+            "P003",
+            "early-end-may-pay",
+            "warning",
+            f"all rewards of random play are negative (median {-step_cost:,.4g}), all "
+            f"{len(failed)} episodes terminated, and no end cost more than {worst:,.4g}",
+            "If ending an episode is failure, failing at once is the best policy here.",
+            "Give failure a penalty near a step's cost / (1 - gamma), or reward each step survived.",
+        )
+    ]
+
+
+def _concern(rule: str, name: str, severity: str, message: str, why: str, remedy: str) -> Concern:
+    return Concern(rule, name, severity, message, why, remedy)  # type: ignore[arg-type]

@@ -1,0 +1,301 @@
+"""Rescue: train until alarm, rank causes, try remedies against a control, verify on fresh seeds.
+
+Diagnosis proposes, forks decide, fresh seeds confirm. The accounting always holds a control (no
+fix) and a random fix: a remedy that does no better than those is no remedy.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.records import Diagnosis, Finding
+from steadyrl.core.seeding import derived_seed
+from steadyrl.experiments.trials import Outcome, Trial, read_outcome, run_trial, run_trials
+from steadyrl.stability.monitor import Monitor
+from steadyrl.stability.remedies import REMEDIES
+from steadyrl.stability.window import Window
+from steadyrl.store.files import write_atomically
+from steadyrl.store.run_directory import RunDirectory
+from steadyrl.verdict import judge
+
+MAX_CANDIDATES = 3
+FRESH_SEED = 1000  # verification seeds start this far from the config's own
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A set of changed settings to be tried, and where the idea came from."""
+
+    name: str
+    origin: str  # a cause, "random fix", or "asked for"
+    changes: Mapping[str, Any]
+    restart: bool
+
+
+@dataclass
+class Rescue:
+    """Everything a rescue found, as it is written to rescue.json."""
+
+    status: str  # healthy, no remedy, not verified, verified
+    message: str
+    findings: Sequence[Finding] = ()
+    diagnoses: Sequence[Diagnosis] = ()
+    tried: list[dict[str, Any]] = field(default_factory=list)
+    verified: list[dict[str, Any]] = field(default_factory=list)
+    chosen: Candidate | None = None
+    control: Outcome | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """As a plain dictionary."""
+        return {
+            "status": self.status,
+            "message": self.message,
+            "findings": [finding.to_json() for finding in self.findings],
+            "diagnoses": [diagnosis.to_json() for diagnosis in self.diagnoses],
+            "tried": self.tried,
+            "verified": self.verified,
+            "chosen": None if self.chosen is None else asdict(self.chosen),
+        }
+
+
+def rescue(
+    config: RunConfig,
+    folder: Path,
+    *,
+    seeds: int = 3,
+    workers: int = 1,
+    also: Sequence[Mapping[str, Any]] = (),
+    say: Callable[[str], None] = lambda _line: None,
+) -> Rescue:
+    """The whole loop. Run it again on the same folder and it goes on where it stopped."""
+    original = folder / "original"
+    say(f"training {config.total_env_steps:,} env steps until something severe is found")
+    run_trial(Trial(name="original", config=config, directory=original, guard="stop"))
+    verdict = judge(original)
+    result = Rescue("healthy", "", verdict.findings, verdict.diagnoses)
+    if not any(finding.severity == "severe" for finding in verdict.findings):
+        result.message = "no severe finding: there is nothing to rescue"
+        return _written(result, folder)
+    for diagnosis in verdict.diagnoses[:2]:
+        say(f"suspect {diagnosis.cause} {diagnosis.name} ({diagnosis.confidence:.2f})")
+    candidates = _candidates(config, original, verdict.diagnoses, also)
+    say(f"trying {len(candidates)} changes and an unchanged control")
+    _continue_as_control(original)
+    trials = [_trial(candidate, config, original, folder) for candidate in candidates]
+    outcomes: dict[str, Outcome] = {}
+    for outcome in run_trials(trials, workers=workers):
+        outcomes[outcome.name] = outcome
+        say(f"  {outcome.name}: {_describe(outcome)}")
+    control = read_outcome("control (no fix)", original)
+    say(f"  {control.name}: {_describe(control)}")
+    result.control = control
+    result.tried = [_account(c, outcomes[c.name], control) for c in candidates]
+    chosen = _choose(candidates, outcomes, control)
+    if chosen is None:
+        result.status, result.message = "no remedy", "no change did better than the control"
+        return _written(result, folder)
+    result.chosen = chosen
+    say(f"verifying {chosen.name} on {seeds} fresh seeds against the original config")
+    result.verified = _verify(config, chosen, folder, seeds, workers, say)
+    passed = sum(bool(row["better"]) for row in result.verified)
+    result.status = "verified" if passed == seeds else "not verified"
+    result.message = f"{chosen.name}: better and healthy on {passed} of {seeds} fresh seeds"
+    _write_config(config, chosen, result, folder)
+    return _written(result, folder)
+
+
+def _continue_as_control(original: Path) -> None:
+    """The unchanged run, to the end of its budget."""
+    store = RunDirectory.open(original)
+    if (store.summary() or {}).get("status") != "stopped":
+        return
+    # Marked first: if this is cut off, the next start must continue it, not take it as done.
+    summary = store.summary() or {}
+    text = json.dumps({**summary, "status": "running"}, indent=2)
+    write_atomically(original / "summary.json", text.encode())
+    run_trial_again = Trial(name="original", config=store.config, directory=original)
+    run_trial(run_trial_again)
+
+
+def _candidates(
+    config: RunConfig,
+    original: Path,
+    diagnoses: Sequence[Diagnosis],
+    also: Sequence[Mapping[str, Any]],
+) -> list[Candidate]:
+    window = _window(original, config)
+    found: list[Candidate] = []
+    for diagnosis in diagnoses:
+        for identity in diagnosis.remedies:
+            _add(found, identity, f"{diagnosis.cause} {diagnosis.name}", config, window)
+    found = found[:MAX_CANDIDATES]
+    generator = np.random.default_rng(derived_seed(config.seed, "random fix"))
+    for identity in generator.permutation(sorted(REMEDIES)):
+        if _add(found, str(identity), "random fix", config, window):
+            break
+    for changes in also:
+        name = ", ".join(f"{key}={value}" for key, value in changes.items())
+        found.append(Candidate(name, "asked for", dict(changes), restart=True))
+    return found
+
+
+def _add(
+    found: list[Candidate], identity: str, origin: str, config: RunConfig, window: Window
+) -> bool:
+    """Add a remedy's proposal, unless it has none or its changes are among them already."""
+    remedy = REMEDIES[identity]
+    changes = remedy.propose(config, window)
+    if not changes or any(candidate.changes == changes for candidate in found):
+        return False
+    name = f"{identity} {remedy.name}"
+    found.append(Candidate(name, origin, dict(changes), remedy.restart))
+    return True
+
+
+def _window(original: Path, config: RunConfig) -> Window:
+    monitor = Monitor(config)
+    for step in RunDirectory.open(original).steps():
+        monitor.observe(step)
+    return monitor.window
+
+
+def _trial(candidate: Candidate, config: RunConfig, original: Path, folder: Path) -> Trial:
+    slug = "".join(c if c.isalnum() else "-" for c in candidate.name.lower()).strip("-")
+    good = RunDirectory.open(original).checkpoints.last_good()
+    forked = not candidate.restart and good is not None
+    return Trial(
+        name=candidate.name,
+        config=config.replaced(candidate.changes),
+        directory=folder / f"try-{slug}",
+        source=original if forked else None,
+        step=good if forked else None,
+        changes=candidate.changes,
+    )
+
+
+def changes_the_task(changes: Mapping[str, Any]) -> bool:
+    """Whether returns before and after are not comparable."""
+    return any(name.startswith("environment.settings") for name in changes)
+
+
+def improves(outcome: Outcome, control: Outcome, *, task_changed: bool) -> bool:
+    """Healthy, and better than the control by more than a tenth of its size.
+
+    If the task itself was changed, returns cannot be compared: then episodes must last half again
+    as long and a step must not be worse.
+    """
+    if not outcome.healthy:
+        return False
+    if task_changed:
+        longer = outcome.final_length >= 1.5 * control.final_length
+        step, before = outcome.reward_per_step, control.reward_per_step
+        return longer and step >= before - 0.1 * abs(before)
+    margin = 0.1 * abs(control.final_return)
+    return not control.final_return > outcome.final_return - margin
+
+
+def _choose(
+    candidates: Sequence[Candidate], outcomes: Mapping[str, Outcome], control: Outcome
+) -> Candidate | None:
+    """The best of those that help: diagnosed before random or asked for, then by return."""
+    helping = [
+        candidate
+        for candidate in candidates
+        if improves(
+            outcomes[candidate.name], control, task_changed=changes_the_task(candidate.changes)
+        )
+    ]
+    if not helping:
+        return None
+    diagnosed = [c for c in helping if c.origin not in ("random fix", "asked for")]
+    return max(diagnosed or helping, key=lambda c: _merit(c, outcomes[c.name]))
+
+
+def _merit(candidate: Candidate, outcome: Outcome) -> float:
+    changed = changes_the_task(candidate.changes)
+    return outcome.final_length if changed else outcome.final_return
+
+
+def _verify(
+    config: RunConfig,
+    chosen: Candidate,
+    folder: Path,
+    seeds: int,
+    workers: int,
+    say: Callable[[str], None],
+) -> list[dict[str, Any]]:
+    trials = []
+    for number in range(seeds):
+        seed = config.seed + FRESH_SEED + number
+        for name, changes in (("original", {}), ("rescued", chosen.changes)):
+            trials.append(
+                Trial(
+                    name=f"{name} seed {seed}",
+                    config=config.replaced({**changes, "seed": seed}),
+                    directory=folder / f"verify-{name}-seed{seed}",
+                )
+            )
+    outcomes = {}
+    for outcome in run_trials(trials, workers=workers):
+        outcomes[outcome.name] = outcome
+        say(f"  {outcome.name}: {_describe(outcome)}")
+    rows = []
+    for number in range(seeds):
+        seed = config.seed + FRESH_SEED + number
+        before, after = outcomes[f"original seed {seed}"], outcomes[f"rescued seed {seed}"]
+        better = improves(after, before, task_changed=changes_the_task(chosen.changes))
+        rows.append({"seed": seed, "before": _row(before), "after": _row(after), "better": better})
+    return rows
+
+
+def _account(candidate: Candidate, outcome: Outcome, control: Outcome) -> dict[str, Any]:
+    helped = improves(outcome, control, task_changed=changes_the_task(candidate.changes))
+    return {
+        "name": candidate.name,
+        "origin": candidate.origin,
+        "changes": dict(candidate.changes),
+        "helped": helped,
+        **_row(outcome),
+    }
+
+
+def _row(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "run": str(outcome.path),
+        "status": outcome.status,
+        "severe": list(outcome.severe),
+        "final_return": outcome.final_return,
+        "final_length": outcome.final_length,
+    }
+
+
+def _describe(outcome: Outcome) -> str:
+    state = "healthy" if outcome.healthy else f"{outcome.status}, {' '.join(outcome.severe)}"
+    length = f"episodes of {outcome.final_length:,.0f} steps"
+    return f"return {outcome.final_return:,.4g}, {length}, {state}"
+
+
+def _write_config(config: RunConfig, chosen: Candidate, result: Rescue, folder: Path) -> None:
+    header = [
+        f"# {result.status}: {result.message}",
+        f"# cause: {chosen.origin}",
+        *(f"# {d.name}: {'; '.join(d.evidence_for)}" for d in result.diagnoses[:1]),
+        "# changed:",
+    ]
+    rescued = config.replaced(chosen.changes)
+    for name, (before, after) in config.differences(rescued).items():
+        header.append(f"#   {name}: {before} -> {after}")
+    text = "\n".join(header) + "\n" + rescued.to_yaml()
+    write_atomically(folder / "rescued.yaml", text.encode())
+
+
+def _written(result: Rescue, folder: Path) -> Rescue:
+    write_atomically(folder / "rescue.json", json.dumps(result.to_json(), indent=2).encode())
+    return result

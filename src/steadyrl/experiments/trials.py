@@ -1,0 +1,134 @@
+"""Trials: runs made on behalf of an experiment, several at a time, each in a process of its own.
+
+A trial that is already finished on disk is not run again, and one that was cut off is resumed, so
+an experiment that is started a second time goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.errors import SteadyError
+from steadyrl.run import GuardMode, fork, resume, train
+from steadyrl.store.run_directory import RunDirectory
+
+LAST_EVALUATIONS = 3  # that count as a run's final performance
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """One run to make: from scratch, or forked from another run's checkpoint."""
+
+    name: str
+    config: RunConfig
+    directory: Path
+    guard: GuardMode = "watch"
+    source: Path | None = None
+    step: int | None = None
+    changes: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a trial went, read from its files."""
+
+    name: str
+    path: Path
+    status: str
+    severe: tuple[str, ...]  # ids of severe findings
+    final_return: float
+    final_length: float
+    env_steps: int
+
+    @property
+    def healthy(self) -> bool:
+        """It ran to its end and nothing severe was found."""
+        return self.status == "finished" and not self.severe
+
+    @property
+    def reward_per_step(self) -> float:
+        """Mean reward of a step in the last evaluations."""
+        return self.final_return / self.final_length if self.final_length else float("nan")
+
+
+def run_trials(trials: Sequence[Trial], *, workers: int) -> Iterator[Outcome]:
+    """Run them all, yielding outcomes as they come in."""
+    if workers <= 1 or len(trials) == 1:
+        for trial in trials:
+            run_trial(trial)
+            yield read_outcome(trial.name, trial.directory)
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+        pending = {pool.submit(run_trial, trial): trial for trial in trials}
+        for done in as_completed(pending):
+            done.result()
+            trial = pending[done]
+            yield read_outcome(trial.name, trial.directory)
+
+
+def run_trial(trial: Trial) -> None:
+    """Make the run, or what is missing of it. A run that fails is an outcome, not an error."""
+    path = trial.directory
+    try:
+        if (path / "summary.json").exists() and _status(path) in ("finished", "stopped", "failed"):
+            return
+        if any((path / "checkpoints").glob("step-*")):
+            resume(path, guard=trial.guard)
+        elif trial.source is not None and trial.step is not None:
+            _set_aside(path)
+            fork(trial.source, trial.step, trial.changes, path, guard=trial.guard)
+        else:
+            _set_aside(path)
+            train(trial.config, path, guard=trial.guard)
+    except SteadyError:
+        if not (path / "summary.json").exists():
+            raise
+
+
+def read_outcome(name: str, path: Path) -> Outcome:
+    """A run's outcome from its directory."""
+    store = RunDirectory.open(path)
+    evaluated = [step for step in store.steps() if "eval.return_mean" in step.signals]
+    last = evaluated[-LAST_EVALUATIONS:]
+    severe = {
+        str(event["rule"])
+        for event in store.events()
+        if event["event"] == "finding" and event["severity"] == "severe"
+    }
+    summary = store.summary() or {}
+
+    def mean(signal: str) -> float:
+        return float(np.mean([step.signals[signal] for step in last])) if last else float("nan")
+
+    return Outcome(
+        name=name,
+        path=path,
+        status=str(summary.get("status")),
+        severe=tuple(sorted(severe)),
+        final_return=mean("eval.return_mean"),
+        final_length=mean("eval.length_mean"),
+        env_steps=int(summary.get("env_steps", 0)),
+    )
+
+
+def _status(path: Path) -> str:
+    return str((RunDirectory.open(path).summary() or {}).get("status"))
+
+
+def _set_aside(path: Path) -> None:
+    """A run cut off before its first checkpoint begins again."""
+    number = 1
+    while path.exists():
+        aside = path.with_name(f"{path.name}-abandoned-{number}")
+        number += 1
+        if not aside.exists():
+            path.rename(aside)

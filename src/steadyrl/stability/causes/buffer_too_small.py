@@ -1,0 +1,30 @@
+"""C216: the buffer is too small for what it should remember."""
+
+from __future__ import annotations
+
+from steadyrl.stability.rules import Case, Cause, Weight
+
+
+def weigh(case: Case) -> Weight:
+    """A short memory or a batch as large as the content."""
+    finding = case.found("D027", "D022")
+    if finding is None:
+        return Weight(0.0)
+    size = case.setting("buffer_size")
+    reasons = [finding.message]
+    if size is not None:
+        reasons.append(f"buffer_size is {size:,}")
+    return Weight(0.8 if case.found("D027") else 0.5, tuple(reasons))
+
+
+CAUSE = Cause(
+    id="C216",
+    name="buffer-too-small",
+    explanation="Experience is forgotten before it is learned from; batches show one situation.",
+    explains=("D027", "D022", "D006", "D009", "D011", "D008", "D023", "D025", "D004"),
+    evidence_for="A full buffer that covers a sliver of the run.",
+    evidence_against="A large buffer.",
+    would_decide="A run with a buffer of 100,000.",
+    remedies=("R311",),
+    weigh=weigh,
+)

@@ -1,0 +1,32 @@
+"""C221: the agent looks a few steps ahead only."""
+
+from __future__ import annotations
+
+from steadyrl.stability.rules import Case, Cause, Weight
+
+
+def weigh(case: Case) -> Weight:
+    """No progress with a horizon far below the episode's length."""
+    gamma = case.setting("gamma")
+    length = case.window.latest("rollout.length_mean")
+    if gamma is None or not case.found("D011"):
+        return Weight(0.0)
+    horizon = 1.0 / (1.0 - gamma)
+    if horizon > 0.1 * length:
+        return Weight(0.05, (), (f"the horizon of {horizon:.0f} steps is long enough",))
+    return Weight(
+        0.75, (f"gamma {gamma:g} looks {horizon:.1f} steps ahead in episodes of {length:.0f}",)
+    )
+
+
+CAUSE = Cause(
+    id="C221",
+    name="discount-too-low",
+    explanation="Consequences beyond a few steps are invisible, so the policy is short-sighted.",
+    explains=("D011",),
+    evidence_for="1 / (1 - gamma) is a tenth of the episode or less.",
+    evidence_against="A horizon comparable to the episode.",
+    would_decide="A run with gamma = 0.99.",
+    remedies=("R315",),
+    weigh=weigh,
+)

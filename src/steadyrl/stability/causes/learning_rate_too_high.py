@@ -1,0 +1,55 @@
+"""C201: steps too large for the critic to settle."""
+
+from __future__ import annotations
+
+from steadyrl.stability.rules import Case, Cause, Weight
+
+USUAL = 3e-3  # above this, Adam on small networks seldom settles; see docs/rules
+
+
+def weigh(case: Case) -> Weight:
+    """Divergence or misfit, with large relative weight changes."""
+    reasons, against = [], []
+    confidence = 0.25
+    changes = case.window.latest("critic.update_ratio", 0.0)
+    updates = case.window.last("train.updates", 2)
+    per_update = changes / max(updates[-1] - updates[0], 1.0) if len(updates) == 2 else 0.0
+    rate = case.setting("learning_rate")
+    if isinstance(rate, float) and rate > USUAL:
+        reasons.append(f"learning_rate {rate:g} is above the usual {USUAL:g}")
+        confidence += 0.45
+    elif rate is not None:
+        against.append(f"learning_rate {rate:g} is in the usual range")
+    if per_update > 1e-3:
+        reasons.append(f"the critic changes by {per_update:.1e} of its size in every update")
+        confidence += 0.15
+    for rule, text in (
+        ("D005", "the critic diverged"),
+        ("D004", "gradients spiked"),
+        ("D024", "units died"),
+    ):
+        if case.found(rule):
+            reasons.append(text)
+            confidence += 0.05
+    tau = case.setting("tau")
+    if isinstance(tau, float) and tau > 0.1 and case.found("D013"):
+        against.append(f"tau {tau:g} alone can do this")
+        confidence -= 0.1
+    if case.found("D018", "D020", "D021"):
+        against.append("an invariant is violated, which explains it without any setting")
+        confidence -= 0.4
+    return Weight(confidence, tuple(reasons), tuple(against))
+
+
+CAUSE = Cause(
+    id="C201",
+    name="learning-rate-too-high",
+    explanation="Every update overshoots: the networks jump about instead of settling, units die, "
+    "actions saturate, and the critic may diverge.",
+    explains=("D001", "D004", "D005", "D006", "D008", "D009", "D011", "D024", "D025"),
+    evidence_for="A learning rate above the usual range; large weight change per update; spikes.",
+    evidence_against="A usual learning rate; a violated invariant.",
+    would_decide="A fork with learning_rate / 10 and nothing else changed.",
+    remedies=("R301",),
+    weigh=weigh,
+)

@@ -1,0 +1,29 @@
+"""C213: the network sees one component only."""
+
+from __future__ import annotations
+
+from steadyrl.stability.rules import Case, Cause, Weight
+
+
+def weigh(case: Case) -> Weight:
+    """Very different scales, not normalised."""
+    finding = case.found("D016")
+    if finding is None:
+        return Weight(0.0)
+    if case.setting("normalize_observations"):
+        return Weight(0.1, (finding.message,), ("observations are normalised",))
+    troubled = case.found("D005", "D006", "D008", "D009", "D011", "D024")
+    return Weight(0.85 if troubled else 0.5, (finding.message, "they are not normalised"))
+
+
+CAUSE = Cause(
+    id="C213",
+    name="observations-unscaled",
+    explanation="One component of the observation is so large that it saturates the first layer.",
+    explains=("D016", "D005", "D006", "D008", "D009", "D011", "D024", "D023", "D004", "D025"),
+    evidence_for="A large ratio between the spreads of components, without normalisation.",
+    evidence_against="normalize_observations is on.",
+    would_decide="A fork with normalize_observations = true.",
+    remedies=("R310",),
+    weigh=weigh,
+)

@@ -1,0 +1,30 @@
+"""C212: the optimiser does not hold the network's parameters."""
+
+from __future__ import annotations
+
+from steadyrl.stability.rules import Case, Cause, Weight
+
+
+def weigh(case: Case) -> Weight:
+    """Frozen weights although there is a gradient and a learning rate."""
+    finding = case.found("D002")
+    if finding is None:
+        return Weight(0.0)
+    rate = case.setting("learning_rate")
+    if rate == 0:
+        return Weight(0.1, (finding.message,), ("learning_rate is 0, which explains it",))
+    return Weight(0.94, (finding.message, f"learning_rate is {rate}"))
+
+
+CAUSE = Cause(
+    id="C212",
+    name="optimiser-detached",
+    explanation="Updates are made on other parameters, or the graph to them is cut.",
+    explains=("D002", "D006", "D008", "D009", "D011", "D012", "D013", "D003", "D021", "D025"),
+    evidence_for="Weights exactly constant while updates are counted.",
+    evidence_against="A learning rate of zero.",
+    would_decide="Comparing the optimiser's parameters with the network's, by identity.",
+    remedies=("R390",),
+    weigh=weigh,
+    references=("tianshou#425",),
+)

@@ -1,0 +1,31 @@
+"""C217: more updates than the data can feed."""
+
+from __future__ import annotations
+
+from steadyrl.stability.rules import Case, Cause, Weight
+
+
+def weigh(case: Case) -> Weight:
+    """Overfitting to the buffer with several updates per environment step."""
+    finding = case.found("D023", "D024", "D025")
+    if finding is None:
+        return Weight(0.0)
+    rate = case.window.latest("replay.updates_per_env_step", 0.0)
+    if rate < 2:
+        against = (f"only {rate:.2g} updates per environment step",)
+        return Weight(0.25, (finding.message,), against)
+    return Weight(0.7, (finding.message, f"{rate:.2g} updates per environment step"))
+
+
+CAUSE = Cause(
+    id="C217",
+    name="too-many-updates",
+    explanation="The critic memorises its buffer and is surprised by everything new.",
+    explains=("D023", "D024", "D025", "D006", "D009", "D011"),
+    evidence_for="New transitions surprise more than old ones; many updates per step.",
+    evidence_against="One update per step or fewer.",
+    would_decide="A fork with one update per environment step.",
+    remedies=("R312",),
+    weigh=weigh,
+    references=("Nikishin et al. 2022",),
+)

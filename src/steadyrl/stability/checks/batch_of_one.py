@@ -1,0 +1,25 @@
+"""S006: A batch of one transition."""
+
+from __future__ import annotations
+
+from steadyrl.core.configs.run import RunConfig
+from steadyrl.stability.rules import Check, Sighting
+
+
+def check(config: RunConfig) -> Sighting | None:
+    """Read from the config alone."""
+    batch = getattr(config, "batch_size", None)
+    if batch != 1:
+        return None
+    return Sighting("batch_size is 1", {"batch_size": 1})
+
+
+CHECK = Check(
+    id="S006",
+    name="batch-of-one",
+    severity="warning",
+    concern="A batch of one transition.",
+    why="Gradients are pure noise, and statistics over a batch are undefined.",
+    remedy="Use 64 or more.",
+    check=check,
+)

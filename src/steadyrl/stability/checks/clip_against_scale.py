@@ -1,0 +1,27 @@
+"""S008: Gradients are clipped but rewards are not scaled."""
+
+from __future__ import annotations
+
+from steadyrl.core.configs.run import RunConfig
+from steadyrl.stability.rules import Check, Sighting
+
+
+def check(config: RunConfig) -> Sighting | None:
+    """Read from the config alone."""
+    clip, scale = getattr(config, "gradient_clip", None), getattr(config, "reward_scale", 1.0)
+    cost = config.environment.settings.get("cost_scale")
+    if clip is None or not isinstance(cost, float | int) or cost * scale < 100:
+        return None
+    message = f"gradient_clip {clip:g} with rewards of about {cost * scale:g}"
+    return Sighting(message, {"gradient_clip": clip, "reward": cost * scale})
+
+
+CHECK = Check(
+    id="S008",
+    name="clip-against-scale",
+    severity="note",
+    concern="Gradients are clipped but rewards are not scaled.",
+    why="If rewards are in the thousands every gradient is clipped and the clip is the step size.",
+    remedy="Scale rewards first (reward_scale), then clip at about ten times the usual norm.",
+    check=check,
+)

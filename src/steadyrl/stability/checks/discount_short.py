@@ -1,0 +1,25 @@
+"""S009: The discount sees only a few steps ahead."""
+
+from __future__ import annotations
+
+from steadyrl.core.configs.run import RunConfig
+from steadyrl.stability.rules import Check, Sighting
+
+
+def check(config: RunConfig) -> Sighting | None:
+    """Read from the config alone."""
+    gamma = getattr(config, "gamma", None)
+    if gamma is None or gamma >= 0.9:
+        return None
+    return Sighting(f"gamma {gamma:g} sees {1.0 / (1.0 - gamma):.1f} steps ahead", {"gamma": gamma})
+
+
+CHECK = Check(
+    id="S009",
+    name="discount-short",
+    severity="warning",
+    concern="The discount sees only a few steps ahead.",
+    why="Consequences beyond 1 / (1 - gamma) steps are invisible to the agent.",
+    remedy="Use 0.98 to 0.995.",
+    check=check,
+)

@@ -1,0 +1,26 @@
+"""S001: Learning starts before the buffer holds one batch."""
+
+from __future__ import annotations
+
+from steadyrl.core.configs.run import RunConfig
+from steadyrl.stability.rules import Check, Sighting
+
+
+def check(config: RunConfig) -> Sighting | None:
+    """Read from the config alone."""
+    starts, batch = getattr(config, "learning_starts", None), getattr(config, "batch_size", 0)
+    if starts is None or starts >= batch:
+        return None
+    message = f"learning_starts {starts} is below batch_size {batch}"
+    return Sighting(message, {"learning_starts": starts, "batch_size": batch})
+
+
+CHECK = Check(
+    id="S001",
+    name="learning-starts-early",
+    severity="warning",
+    concern="Learning starts before the buffer holds one batch.",
+    why="The first updates see the same few transitions over and over.",
+    remedy="Raise learning_starts to batch_size or more.",
+    check=check,
+)

@@ -1,0 +1,32 @@
+"""S007: Every step costs and ending early is free."""
+
+from __future__ import annotations
+
+from steadyrl.core.configs.run import RunConfig
+from steadyrl.stability.rules import Check, Sighting
+
+
+def check(config: RunConfig) -> Sighting | None:
+    """Read from the config alone."""
+    settings = config.environment.settings
+    if not config.environment.id.endswith("ResidualControl-v0"):
+        return None
+    alive, penalty = settings.get("alive_cost", 0.5), settings.get("termination_penalty", 0.0)
+    if not isinstance(alive, float | int) or not isinstance(penalty, float | int):
+        return None
+    living = alive / (1.0 - getattr(config, "gamma", 0.99))
+    if alive <= 0 or penalty >= living:
+        return None
+    message = f"living on costs {living:.3g} steps' worth, ending the episode {penalty:.3g}"
+    return Sighting(message, {"alive_cost": alive, "termination_penalty": penalty})
+
+
+CHECK = Check(
+    id="S007",
+    name="termination-is-free",
+    severity="severe",
+    concern="Every step costs and ending early is free.",
+    why="The best policy is then to fail at once; any competent learner will find it.",
+    remedy="Set a termination_penalty of about 0.75 / (1 - gamma) steps' cost.",
+    check=check,
+)

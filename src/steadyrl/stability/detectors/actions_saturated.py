@@ -1,0 +1,44 @@
+"""D008: the policy sits at its bounds and is none the better for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from steadyrl.stability.rules import Detector, Sighting
+from steadyrl.stability.window import Window
+
+
+def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
+    """Saturated over several Steps while the evaluation is far from the best seen."""
+    steps = int(limits["steps"])
+    shares = window.last("action.saturation", steps)
+    if len(shares) < steps or float(np.median(shares)) < limits["share"]:
+        return None
+    best, worst = window.highest("eval.return_mean"), window.lowest("eval.return_mean")
+    latest = window.latest("eval.return_mean")
+    at_best = best > worst and latest >= worst + limits["of_range"] * (best - worst)
+    if at_best:
+        return None
+    share = float(np.median(shares))
+    return Sighting(
+        f"{share:.0%} of the policy's actions lie at a bound",
+        {"action.saturation": share, "eval.return_mean": latest},
+    )
+
+
+RULE = Detector(
+    id="D008",
+    name="actions-saturated",
+    severity="warning",
+    symptom="Nearly all actions are at their bounds, and the return is not near its best.",
+    why="tanh has no slope there: the actor's gradient vanishes and it can hardly come back.",
+    false_alarms="Tasks whose best policy is bang-bang; there the return is near its best.",
+    reads=("action.saturation",),
+    limits={"steps": 10, "share": 0.9, "of_range": 0.5},
+    calibrated_on="healthy: ddpg/pendulum (0.3-0.8), ddpg/residual (0.1-0.45)",
+    detect=detect,
+    algorithms=("ddpg",),
+    references=("Stable-Baselines3#1749",),
+)

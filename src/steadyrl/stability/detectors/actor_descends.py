@@ -1,0 +1,39 @@
+"""D021: the actor moves against its critic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from steadyrl.stability.rules import Detector, Sighting
+from steadyrl.stability.window import Window
+
+
+def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
+    """In nearly all recent Steps the new policy's actions were worse by the critic's own word."""
+    steps = int(limits["steps"])
+    gains = window.last("actor.improvement", steps)
+    if len(gains) < steps or float((gains < 0).mean()) < limits["share"]:
+        return None
+    gain = float(np.median(gains))
+    return Sighting(
+        f"the policy's Q-value fell in {(gains < 0).sum()} of {steps} Steps, judged by one critic",
+        {"actor.improvement": gain},
+    )
+
+
+RULE = Detector(
+    id="D021",
+    name="actor-descends",
+    severity="severe",
+    symptom="On the same states and by the same critic, the newer policy is worse, Step after "
+    "Step.",
+    why="The actor's loss has the wrong sign, or its gradient does not reach it.",
+    false_alarms="A critic that changes its mind faster than the actor follows (few Steps only).",
+    reads=("actor.improvement",),
+    limits={"steps": 10, "share": 0.9},
+    calibrated_on="healthy: ddpg/pendulum, ddpg/residual, point-mass (0-0.4 of Steps)",
+    detect=detect,
+    algorithms=("ddpg",),
+)

@@ -1,0 +1,41 @@
+"""D022: batches repeat what little the buffer holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from steadyrl.stability.rules import Detector, Sighting
+from steadyrl.stability.window import Window
+
+
+def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
+    """Duplicates within a batch over several Steps, long after the start."""
+    steps = int(limits["steps"])
+    shares = window.last("replay.duplicate_share", steps)
+    if len(shares) < steps or float(np.median(shares)) < limits["duplicates"]:
+        return None
+    share = float(np.median(shares))
+    return Sighting(
+        f"{share:.0%} of a batch repeats other items of the same batch",
+        {
+            "replay.duplicate_share": share,
+            "replay.batch_share": window.latest("replay.batch_share"),
+        },
+    )
+
+
+RULE = Detector(
+    id="D022",
+    name="batch-exceeds-content",
+    severity="warning",
+    symptom="A batch is as large as the buffer's content, so it mostly repeats itself.",
+    why="The effective batch is smaller than it looks, and the few items are fitted to death.",
+    false_alarms="The first Steps after learning begins.",
+    reads=("replay.duplicate_share",),
+    limits={"steps": 15, "duplicates": 0.2},
+    calibrated_on="healthy: ddpg/stage1-3 (below 0.15 after 15 Steps); faulty: buffer = batch",
+    detect=detect,
+    algorithms=("ddpg",),
+)

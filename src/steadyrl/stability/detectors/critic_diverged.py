@@ -1,0 +1,37 @@
+"""D005: Q-values beyond what the rewards allow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from steadyrl.stability.rules import Detector, Sighting
+from steadyrl.stability.window import Window
+
+
+def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
+    """The ratio of |Q| to max|r| / (1 - gamma) above its limit in several Steps running."""
+    ratios = window.last("q.bound_ratio", int(limits["steps"]))
+    if len(ratios) < limits["steps"] or not (ratios > limits["ratio"]).all():
+        return None
+    latest = float(ratios[-1])
+    return Sighting(
+        f"|Q| is {latest:.3g} times the largest value the rewards allow",
+        {"q.bound_ratio": latest, "q.abs_max": window.latest("q.abs_max")},
+    )
+
+
+RULE = Detector(
+    id="D005",
+    name="critic-diverged",
+    severity="severe",
+    symptom="|Q| exceeds max|r| / (1 - gamma).",
+    why="No policy can earn that much: the critic feeds on its own errors. Reward scale cancels "
+    "out of this ratio, so a large loss from large rewards does not trigger it.",
+    false_alarms="Rewards that grow during training (the bound follows the largest seen so far).",
+    reads=("q.bound_ratio",),
+    limits={"steps": 3, "ratio": 1.0},
+    calibrated_on="an upper bound; healthy: at most 0.25 on ddpg/pendulum and ddpg/stage1-3",
+    detect=detect,
+    algorithms=("ddpg",),
+    references=("Fujimoto et al. 2018", "ray#5638"),
+)

@@ -1,0 +1,44 @@
+"""D006: the critic explains less of its targets than a constant would."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from steadyrl.stability.rules import Detector, Sighting
+from steadyrl.stability.window import Window
+
+
+def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
+    """Median of loss / target variance over recent Steps above the limit, after a warm-up."""
+    steps = int(limits["steps"])
+    if window.count("critic.loss") < limits["warm_up"] or window.count("td.target_std") < steps:
+        return None
+    losses = window.last("critic.loss", steps)
+    spreads = window.last("td.target_std", steps)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = losses / spreads**2
+    share = float(np.median(shares))
+    if not share > limits["share"]:
+        return None
+    return Sighting(
+        f"the critic's squared error is {share:.3g} times the variance of its targets",
+        {"critic.loss": float(losses[-1]), "td.target_std": float(spreads[-1]), "share": share},
+    )
+
+
+RULE = Detector(
+    id="D006",
+    name="critic-misfit",
+    severity="warning",
+    symptom="The critic's squared error stays as large as the variance of its targets.",
+    why="Predicting the mean would do as well: the critic gives the actor no direction. The ratio "
+    "has no units, so unlike an absolute loss limit it holds for any reward scale.",
+    false_alarms="Tasks whose returns are nearly constant (targets without variance).",
+    reads=("critic.loss", "td.target_std"),
+    limits={"steps": 10, "warm_up": 15, "share": 0.5},
+    calibrated_on="healthy: ddpg/pendulum, ddpg/residual, point-mass (below 0.1 after warm-up)",
+    detect=detect,
+    algorithms=("ddpg",),
+)

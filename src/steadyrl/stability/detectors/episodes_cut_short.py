@@ -1,0 +1,55 @@
+"""D010: episodes end sooner and sooner, and each step is no better for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from steadyrl.stability.rules import Detector, Sighting
+from steadyrl.stability.window import Window
+
+
+def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
+    """Length far below its best, by termination, with reward per step no better than at first."""
+    steps = int(limits["steps"])
+    lengths, ends = (
+        window.last("rollout.length_mean", steps),
+        window.last("rollout.terminated_share", steps),
+    )
+    if len(lengths) < steps or len(ends) < steps or window.step is None:
+        return None
+    first = window.first("rollout.length_mean")
+    best = max(window.highest("rollout.length_mean"), window.highest("eval.length_mean"))
+    latest = float(np.median(lengths))
+    if float(np.median(ends)) < limits["terminated"]:
+        return None
+    if latest > limits["of_best"] * best or latest > limits["of_first"] * first:
+        return None
+    before, now = (
+        window.first("rollout.reward_mean"),
+        float(np.median(window.last("rollout.reward_mean", steps))),
+    )
+    if now >= 0 or now > before * limits["reward_ratio"]:
+        return None
+    return Sighting(
+        f"episodes end after {latest:.0f} steps ({best:.0f} at best, {first:.0f} at first) and a "
+        f"step's reward is {now:,.4g} ({before:,.4g} at first)",
+        {"rollout.length_mean": latest, "best": best, "first": first, "reward_per_step": now},
+    )
+
+
+RULE = Detector(
+    id="D010",
+    name="episodes-cut-short",
+    severity="severe",
+    symptom="Episodes terminate earlier than those of the first, untrained policy, while the "
+    "reward "
+    "per step is as negative as before or worse.",
+    why="The agent learns to end episodes. The return may even improve, so return alone hides it.",
+    false_alarms="Tasks whose goal ends the episode and whose reward does not improve on the way.",
+    reads=("rollout.length_mean", "rollout.terminated_share", "rollout.reward_mean"),
+    limits={"steps": 10, "terminated": 0.9, "of_best": 0.5, "of_first": 0.7, "reward_ratio": 1.02},
+    calibrated_on="faulty: ddpg/stage1 seeds 0-2; healthy: ddpg/residual seeds 0-2",
+    detect=detect,
+)

@@ -1,0 +1,38 @@
+"""D015: noise decides the actions, not the policy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from steadyrl.stability.rules import Detector, Sighting
+from steadyrl.stability.window import Window
+
+
+def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
+    """Played actions are further from the policy's than a quarter of the whole range."""
+    noise = window.last("action.noise", int(limits["steps"]))
+    if len(noise) < limits["steps"] or float(np.median(noise)) < limits["noise"]:
+        return None
+    level = float(np.median(noise))
+    gap = window.latest("eval.return_mean") - window.latest("rollout.return_mean")
+    return Sighting(
+        f"played actions differ from the policy's by {level:.2g} of half the action range",
+        {"action.noise": level, "eval_minus_rollout": gap},
+    )
+
+
+RULE = Detector(
+    id="D015",
+    name="exploration-drowns",
+    severity="warning",
+    symptom="Exploration noise is as large as the actions themselves.",
+    why="The buffer fills with what noise does; most actions are clipped to the bounds.",
+    false_alarms="Short tasks with a tiny action range, where big noise is needed.",
+    reads=("action.noise",),
+    limits={"steps": 5, "noise": 0.4},
+    calibrated_on="healthy: noise_std 0.1-0.3; faulty: noise_std 1, 2, 5 (0.5-0.9 measured)",
+    detect=detect,
+    algorithms=("ddpg",),
+)

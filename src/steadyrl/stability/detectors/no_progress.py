@@ -1,0 +1,47 @@
+"""D011: a good part of the budget is spent and nothing has been learned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from steadyrl.stability.rules import Detector, Sighting
+from steadyrl.stability.statistics import trend
+from steadyrl.stability.window import Window
+
+
+def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
+    """No evaluation above the first ones by more than their noise, and no upward trend."""
+    if not window.fresh("eval.return_mean") or not window.progress >= limits["progress"]:
+        return None
+    returns = window.last("eval.return_mean")
+    if len(returns) < limits["evaluations"]:
+        return None
+    start = float(np.median(returns[:2]))
+    noise = float(np.median(window.last("eval.return_std"))) + 1e-9 * abs(start)
+    recent = float(np.median(returns[-3:]))
+    if recent - start > limits["gain_over_noise"] * noise:
+        return None
+    upward = trend(returns[-20:])
+    if upward.slope > 0 and upward.p_value < limits["p_value"]:
+        return None
+    return Sighting(
+        f"after {window.progress:.0%} of the budget the return is {recent:,.4g}; it began at "
+        f"{start:,.4g}",
+        {"start": start, "eval.return_mean": recent, "noise": noise, "p_value": upward.p_value},
+    )
+
+
+RULE = Detector(
+    id="D011",
+    name="no-progress",
+    severity="warning",
+    symptom="Evaluations are no better than at the beginning.",
+    why="Something keeps the policy from improving. Other findings say what.",
+    false_alarms="Sparse rewards, slow learners, or a policy that was good from the start.",
+    reads=("eval.return_mean", "eval.return_std"),
+    limits={"progress": 0.4, "evaluations": 6, "gain_over_noise": 1.0, "p_value": 0.05},
+    calibrated_on="healthy: ddpg/pendulum, ddpg/residual, point-mass, seeds 0-4",
+    detect=detect,
+)

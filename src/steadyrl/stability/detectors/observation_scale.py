@@ -1,0 +1,36 @@
+"""D016: one part of the observation is far larger than another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from steadyrl.stability.rules import Detector, Sighting
+from steadyrl.stability.window import Window
+
+
+def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
+    """Largest over smallest standard deviation of the network's inputs."""
+    ratios = window.last("observation.scale_ratio", int(limits["steps"]))
+    if len(ratios) < limits["steps"] or float(np.median(ratios)) < limits["ratio"]:
+        return None
+    ratio = float(np.median(ratios))
+    return Sighting(
+        f"the widest observation component spreads {ratio:.0f} times as far as the narrowest",
+        {"observation.scale_ratio": ratio},
+    )
+
+
+RULE = Detector(
+    id="D016",
+    name="observation-scale",
+    severity="warning",
+    symptom="Components of the observation differ by orders of magnitude in scale.",
+    why="The large one decides every hidden unit; the network is almost blind to the others.",
+    false_alarms="A component that hardly varies because it does not matter.",
+    reads=("observation.scale_ratio",),
+    limits={"steps": 5, "ratio": 100.0},
+    calibrated_on="healthy: ddpg/pendulum (6), ddpg/residual (30), point-mass (10)",
+    detect=detect,
+)

@@ -1,0 +1,41 @@
+"""D025: the critic promises more than the policy delivers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from steadyrl.stability.rules import Detector, Sighting
+from steadyrl.stability.window import Window
+
+
+def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
+    """Q at the start of evaluation episodes above the discounted return, in target spreads."""
+    count = int(limits["evaluations"])
+    gaps = window.last("q.optimism", count)
+    if len(gaps) < count or not window.fresh("q.optimism"):
+        return None
+    if float(np.median(gaps)) < limits["gap"] or float(gaps.min()) <= 0:
+        return None
+    gap = float(np.median(gaps))
+    return Sighting(
+        f"the critic promises {gap:.1f} target spreads more than the episodes return",
+        {"q.optimism": gap},
+    )
+
+
+RULE = Detector(
+    id="D025",
+    name="overestimation",
+    severity="warning",
+    symptom="Q of the policy's actions exceeds the discounted return they really earn.",
+    why="The actor seeks out the critic's errors; without a second critic they add up.",
+    false_alarms="Early on, before values have grown to their true (negative) level.",
+    reads=("q.optimism",),
+    limits={"evaluations": 4, "gap": 2.0},
+    calibrated_on="healthy: ddpg/pendulum, ddpg/residual, point-mass after half of the budget",
+    detect=detect,
+    algorithms=("ddpg",),
+    references=("Fujimoto et al. 2018",),
+)

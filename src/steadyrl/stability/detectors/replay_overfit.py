@@ -1,0 +1,39 @@
+"""D023: the critic knows its buffer by heart and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from steadyrl.stability.rules import Detector, Sighting
+from steadyrl.stability.window import Window
+
+
+def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
+    """TD error on the newest transitions many times that on the buffer, over several Steps."""
+    steps = int(limits["steps"])
+    ratios = window.last("td.fresh_ratio", steps)
+    if len(ratios) < steps or float(np.median(ratios)) < limits["ratio"]:
+        return None
+    ratio = float(np.median(ratios))
+    return Sighting(
+        f"the TD error on new transitions is {ratio:.1f} times that on the buffer",
+        {"td.fresh_ratio": ratio},
+    )
+
+
+RULE = Detector(
+    id="D023",
+    name="replay-overfit",
+    severity="warning",
+    symptom="New transitions surprise the critic far more than old ones.",
+    why="Too many updates per environment step, or a buffer that no longer looks like the policy.",
+    false_alarms="A policy that has just discovered something.",
+    reads=("td.fresh_ratio",),
+    limits={"steps": 15, "ratio": 4.0},
+    calibrated_on="healthy: ddpg/pendulum, ddpg/residual, point-mass (0.5-2.5)",
+    detect=detect,
+    algorithms=("ddpg",),
+    references=("Nikishin et al. 2022",),
+)

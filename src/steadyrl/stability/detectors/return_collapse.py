@@ -1,0 +1,52 @@
+"""D009: the return was good and is not any more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from steadyrl.stability.rules import Detector, Sighting
+from steadyrl.stability.statistics import page_hinkley_drop
+from steadyrl.stability.window import Window
+
+
+def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
+    """The last evaluations all lost most of what had been gained, beyond their own noise."""
+    if not window.fresh("eval.return_mean"):
+        return None
+    returns = window.last("eval.return_mean")
+    recent = int(limits["evaluations"])
+    if len(returns) < recent + 3:
+        return None
+    start, best = float(np.median(returns[:2])), float(np.sort(returns)[-2])
+    gained = best - start
+    noise = float(np.median(window.last("eval.return_std")))
+    if gained <= limits["gain_over_noise"] * noise:
+        return None
+    lost = (best - returns[-recent:]) / gained
+    if not (lost > limits["lost"]).all():
+        return None
+    fall = page_hinkley_drop(returns, slack=0.5)
+    if fall < limits["fall"]:
+        return None
+    latest = float(returns[-1])
+    return Sighting(
+        f"the return fell from {best:,.4g} to {latest:,.4g}: {lost[-1]:.0%} of the gain is lost",
+        {"best": best, "eval.return_mean": latest, "lost": float(lost[-1]), "fall": fall},
+    )
+
+
+RULE = Detector(
+    id="D009",
+    name="return-collapse",
+    severity="severe",
+    symptom="Evaluations lose most of what training had gained, and stay there.",
+    why="A policy that was learned has been destroyed; going on seldom brings it back.",
+    false_alarms="Noisy evaluations of few episodes: the drop must exceed their spread.",
+    reads=("eval.return_mean", "eval.return_std"),
+    limits={"evaluations": 3, "lost": 0.6, "gain_over_noise": 2.0, "fall": 4.0},
+    calibrated_on="healthy: ddpg/pendulum, ddpg/residual, point-mass, seeds 0-4",
+    detect=detect,
+    references=("stable-baselines#837", "mesozoic-labs#173"),
+)

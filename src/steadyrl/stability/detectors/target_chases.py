@@ -1,0 +1,40 @@
+"""D013: the target network is the online network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from steadyrl.stability.rules import Detector, Sighting
+from steadyrl.stability.window import Window
+
+
+def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
+    """Distance between target and online critic far below what the critic moves in a Step."""
+    steps = int(limits["steps"])
+    drifts, moves = window.last("target.drift", steps), window.last("critic.update_ratio", steps)
+    if len(drifts) < steps or len(moves) < steps or not (moves > 0).all():
+        return None
+    lag = float(np.median(drifts / moves))
+    if lag > limits["lag"]:
+        return None
+    return Sighting(
+        f"target and online critic are only {lag:.2g} Steps of movement apart",
+        {"target.drift": float(drifts[-1]), "critic.update_ratio": float(moves[-1]), "lag": lag},
+    )
+
+
+RULE = Detector(
+    id="D013",
+    name="target-chases",
+    severity="warning",
+    symptom="The target critic follows the online critic almost at once.",
+    why="The critic then chases its own newest errors; with a high learning rate that diverges.",
+    false_alarms="A small tau is a remedy for instability, not a law; some tasks do without.",
+    reads=("target.drift", "critic.update_ratio"),
+    limits={"steps": 10, "lag": 0.12},
+    calibrated_on="healthy: tau 0.005 (lag 0.5-1.5), tau 0.05 (0.2-0.4); faulty: tau 0.3-1",
+    detect=detect,
+    algorithms=("ddpg",),
+)

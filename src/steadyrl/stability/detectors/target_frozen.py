@@ -1,0 +1,46 @@
+"""D012: the target network does not follow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from steadyrl.stability.rules import Detector, Sighting
+from steadyrl.stability.window import Window
+
+
+def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
+    """The target moves a tiny share of what the online critic moves, over several Steps."""
+    steps = int(limits["steps"])
+    moves, online = window.last("target.change", steps), window.last("critic.update_ratio", steps)
+    if len(moves) < steps or len(online) < steps or not (online > 0).all():
+        return None
+    share = float(np.median(moves / online))
+    if share > limits["share"]:
+        return None
+    drift = window.latest("target.drift")
+    return Sighting(
+        f"the target network moves {share:.1e} as far as the critic; they are {drift:.2g} apart",
+        {
+            "target.change": float(moves[-1]),
+            "critic.update_ratio": float(online[-1]),
+            "target.drift": drift,
+        },
+    )
+
+
+RULE = Detector(
+    id="D012",
+    name="target-frozen",
+    severity="severe",
+    symptom="The target critic stays (almost) where it began while the online critic moves.",
+    why="Targets then hold the values of an untrained network: the critic learns one step ahead "
+    "at most and the actor optimises noise.",
+    false_alarms="Hard target copies at long intervals; then the change comes in jumps.",
+    reads=("target.change", "critic.update_ratio"),
+    limits={"steps": 5, "share": 0.02},
+    calibrated_on="healthy: tau 0.005 (share 0.5-1); faulty: tau 0, 1e-6, 1e-5",
+    detect=detect,
+    algorithms=("ddpg",),
+)

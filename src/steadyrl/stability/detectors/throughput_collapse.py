@@ -1,0 +1,39 @@
+"""D030: training has become much slower than it was."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from steadyrl.stability.rules import Detector, Sighting
+from steadyrl.stability.window import Window
+
+
+def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
+    """Recent Steps all below a share of the run's own median speed."""
+    steps, past = int(limits["steps"]), int(limits["past"])
+    rates = window.last("time.env_steps_per_second", steps + past)
+    if len(rates) < steps + past or window.count("critic.loss") < len(rates):
+        return None
+    usual, now = float(np.median(rates[:-steps])), float(rates[-steps:].max())
+    if now > limits["share"] * usual:
+        return None
+    return Sighting(
+        f"{now:.0f} environment steps per second; it was {usual:.0f}",
+        {"time.env_steps_per_second": now, "usual": usual},
+    )
+
+
+RULE = Detector(
+    id="D030",
+    name="throughput-collapse",
+    severity="warning",
+    symptom="Environment steps per second fall to a fraction of the run's own pace.",
+    why="Another process took the cores, threads spin against each other, or memory swaps.",
+    false_alarms="Evaluations or checkpoints inside most Steps.",
+    reads=("time.env_steps_per_second",),
+    limits={"steps": 5, "past": 20, "share": 0.3},
+    calibrated_on="healthy: runs beside one other busy process (at worst 0.5)",
+    detect=detect,
+)

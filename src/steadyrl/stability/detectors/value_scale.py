@@ -1,0 +1,42 @@
+"""D007: targets so large that the critic spends its training on growing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from steadyrl.stability.rules import Detector, Sighting
+from steadyrl.stability.window import Window
+
+
+def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
+    """Spread or level of the targets above the limit over several Steps."""
+    steps = int(limits["steps"])
+    spreads, levels = window.last("td.target_std", steps), np.abs(window.last("q.mean", steps))
+    if len(spreads) < steps or len(levels) < steps:
+        return None
+    scale = float(max(np.median(spreads), np.median(levels)))
+    if scale <= limits["scale"]:
+        return None
+    return Sighting(
+        f"TD targets have the scale {scale:.3g}; networks are built for values around 1",
+        {"td.target_std": float(spreads[-1]), "q.mean": window.latest("q.mean")},
+    )
+
+
+RULE = Detector(
+    id="D007",
+    name="value-scale-large",
+    severity="warning",
+    symptom="TD targets are thousands of times larger than a fresh network's outputs.",
+    why="Adam moves weights by about the learning rate whatever the loss, so reaching such values "
+    "takes most of the budget, and a loss of 'millions' is only their square.",
+    false_alarms="A run with enough updates to get there. It is slow, not wrong.",
+    reads=("td.target_std", "q.mean"),
+    limits={"steps": 5, "scale": 1000.0},
+    calibrated_on="healthy: ddpg/pendulum (80), ddpg/residual (32), point-mass (10)",
+    detect=detect,
+    algorithms=("ddpg",),
+    references=("Stable-Baselines3#2240",),
+)

@@ -1,0 +1,40 @@
+"""D002: updates are counted, but the weights do not move."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from steadyrl.stability.rules import Detector, Sighting
+from steadyrl.stability.window import Window
+
+
+def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
+    """Exactly no change over several Steps in which updates were made."""
+    steps = int(limits["steps"])
+    updates = window.last("train.updates", steps + 1)
+    if len(updates) <= steps or updates[-1] <= updates[0]:
+        return None
+    for part in ("critic", "actor"):
+        changes = window.last(f"{part}.update_ratio", steps)
+        if len(changes) == steps and not changes.any():
+            norm = window.latest(f"{part}.gradient_norm")
+            reason = "its gradient is zero" if norm == 0 else "although it has a gradient"
+            return Sighting(
+                f"the {part}'s weights have not changed for {steps} Steps, {reason}",
+                {f"{part}.update_ratio": 0.0, f"{part}.gradient_norm": norm},
+            )
+    return None
+
+
+RULE = Detector(
+    id="D002",
+    name="weights-frozen",
+    severity="severe",
+    symptom="A network's weights stay exactly the same while updates are counted.",
+    why="Its optimiser holds other parameters, its graph is cut, or its learning rate is zero.",
+    false_alarms="A network frozen on purpose.",
+    reads=("critic.update_ratio", "actor.update_ratio", "train.updates"),
+    limits={"steps": 3},
+    calibrated_on="an invariant: Adam moves every weight that has a gradient",
+    detect=detect,
+)

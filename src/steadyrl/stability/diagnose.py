@@ -1,0 +1,55 @@
+"""From findings to ranked causes.
+
+A cause is considered if it explains at least one finding. Causes that only explain what a more
+confident, earlier one already explains are consequences, and are left out. Below FLOOR nobody
+knows: then the answer is empty, and says (through `would_decide`) what is missing.
+"""
+
+from __future__ import annotations
+
+from steadyrl.core.records import Diagnosis
+from steadyrl.stability.causes import CAUSES
+from steadyrl.stability.rules import Case, Cause, Weight
+
+FLOOR = 0.2
+NEARLY_CERTAIN = 0.9
+CONSEQUENCE_GAP = 0.3
+
+
+def explain_findings(case: Case) -> list[Diagnosis]:
+    """Diagnoses by falling confidence, consequences removed."""
+    seen = {finding.rule for finding in case.findings}
+    weighed = [(cause, cause.weigh(case)) for cause in CAUSES if seen & set(cause.explains)]
+    known = [(cause, weight) for cause, weight in weighed if weight.confidence >= FLOOR]
+    known.sort(key=lambda pair: -pair[1].confidence)
+    diagnoses: list[Diagnosis] = []
+    explained: set[str] = set()
+    for cause, weight in known:
+        own = {rule for rule in cause.explains if rule in seen}
+        consequence = bool(diagnoses) and own <= explained
+        behind = bool(diagnoses) and diagnoses[0].confidence - weight.confidence >= CONSEQUENCE_GAP
+        if consequence and (behind or diagnoses[0].confidence >= NEARLY_CERTAIN):
+            continue
+        diagnoses.append(_diagnosis(case, cause, weight, own))
+        explained |= own
+    return diagnoses
+
+
+def undecided(case: Case) -> list[str]:
+    """When no cause is confident enough: what would decide between those that could be."""
+    seen = {finding.rule for finding in case.findings}
+    return [c.would_decide for c in CAUSES if seen & set(c.explains) and c.would_decide]
+
+
+def _diagnosis(case: Case, cause: Cause, weight: Weight, own: set[str]) -> Diagnosis:
+    return Diagnosis(
+        cause=cause.id,
+        name=cause.name,
+        confidence=round(min(weight.confidence, 0.99), 2),
+        onset=min(finding.step for finding in case.findings if finding.rule in own),
+        explains=tuple(sorted(own)),
+        evidence_for=weight.evidence_for,
+        evidence_against=weight.evidence_against,
+        would_decide=cause.would_decide,
+        remedies=cause.remedies,
+    )

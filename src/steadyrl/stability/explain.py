@@ -1,0 +1,110 @@
+"""A rule's text as Markdown: the command line, the docs and the report all show this."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from steadyrl.core.errors import ConfigError
+from steadyrl.stability.causes import CAUSES
+from steadyrl.stability.checks import CHECKS
+from steadyrl.stability.detectors import DEFAULT, OPTIONAL
+from steadyrl.stability.probes import PROBES
+from steadyrl.stability.remedies import REMEDIES
+from steadyrl.stability.rules import Cause, Check, Detector, Probe, Remedy
+
+Rule = Detector | Cause | Remedy | Probe | Check
+
+KINDS = {
+    Check: "check",
+    Detector: "detector",
+    Cause: "cause",
+    Remedy: "remedy",
+    Probe: "probe",
+}
+
+
+def all_rules() -> Iterator[Rule]:
+    """Every rule: checks, detectors, causes, remedies, probes."""
+    yield from CHECKS
+    yield from (*DEFAULT, *OPTIONAL)
+    yield from CAUSES
+    yield from REMEDIES.values()
+    yield from PROBES
+
+
+def find_rule(identity: str) -> Rule:
+    """A rule by its id or its name."""
+    for rule in all_rules():
+        if identity.lower() in (rule.id.lower(), rule.name):
+            return rule
+    raise ConfigError(f"no rule '{identity}'. 'steadyrl rules' lists them all.")
+
+
+def headline(rule: Rule) -> str:
+    """One sentence: what the rule is about."""
+    match rule:
+        case Detector():
+            return rule.symptom
+        case Cause():
+            return rule.explanation
+        case Remedy():
+            return rule.effect
+        case Probe():
+            return rule.question
+        case Check():
+            return rule.concern
+
+
+def explain(rule: Rule) -> str:
+    """The rule's whole text as Markdown."""
+    lines = [f"# {rule.id} {rule.name}", "", f"*{KINDS[type(rule)]}*", ""]
+    for title, text in _sections(rule):
+        if text:
+            lines += [f"**{title}.** {text}", ""]
+    references = getattr(rule, "references", ())
+    if references:
+        lines += [f"**References.** {'; '.join(references)}", ""]
+    return "\n".join(lines)
+
+
+def _sections(rule: Rule) -> Iterator[tuple[str, str]]:
+    match rule:
+        case Detector():
+            limits = ", ".join(f"{name} {value:g}" for name, value in rule.limits.items())
+            yield "Symptom", rule.symptom
+            yield "Why it matters", rule.why
+            yield "Severity", rule.severity
+            yield "Reads", ", ".join(rule.reads)
+            yield "Limits", limits
+            yield "Calibrated on", rule.calibrated_on
+            yield "False alarms", rule.false_alarms
+            yield "Explained by", _listed(c.id for c in CAUSES if rule.id in c.explains)
+        case Cause():
+            yield "Explanation", rule.explanation
+            yield "Evidence for", rule.evidence_for
+            yield "Evidence against", rule.evidence_against
+            yield "What would decide", rule.would_decide
+            yield "Explains", _listed(rule.explains)
+            yield "Remedies", _listed(rule.remedies)
+        case Remedy():
+            yield "Effect", rule.effect
+            yield "Safety", rule.safety.replace("_", " ")
+            yield (
+                "Begins anew",
+                "yes: old experience contradicts the change" if rule.restart else "no",
+            )
+            yield "Side effects", rule.side_effects
+            yield "Against", _listed(c.id for c in CAUSES if rule.id in c.remedies)
+        case Probe():
+            yield "Question", rule.question
+            yield "Cost", rule.cost
+        case Check():
+            yield "Concern", rule.concern
+            yield "Why it matters", rule.why
+            yield "Severity", rule.severity
+            yield "Remedy", rule.remedy
+
+
+def _listed(identities: Iterator[str] | tuple[str, ...]) -> str:
+    names = {rule.id: rule.name for rule in all_rules()}
+    return ", ".join(f"{identity} {names.get(identity, '')}" for identity in identities)

@@ -1,0 +1,72 @@
+"""Watches Steps: `observe(step)` returns what is new, `diagnose()` what explains it all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.records import SEVERITIES, Diagnosis, Evidence, Finding, Step
+from steadyrl.stability.detectors import DEFAULT
+from steadyrl.stability.diagnose import explain_findings
+from steadyrl.stability.rules import Case, Detector
+from steadyrl.stability.window import Window
+
+
+class Monitor:
+    """One run's findings so far. A rule speaks once, and again only if things get more severe."""
+
+    def __init__(
+        self, config: RunConfig | None = None, *, detectors: Sequence[Detector] = DEFAULT
+    ) -> None:
+        self._config = config
+        self._detectors = [rule for rule in detectors if _applies(rule, config)]
+        self.window = Window(config.total_env_steps if config else None)
+        self.findings: list[Finding] = []
+        self._spoken: dict[str, int] = {}
+
+    def observe(self, step: Step) -> list[Finding]:
+        """Take a Step; return the findings that are new."""
+        self.window.append(step)
+        new = []
+        for rule in self._detectors:
+            if rule.reads and not self.window.has(*rule.reads[:1]):
+                continue
+            spoken = self._spoken.get(rule.id, -1)
+            if spoken == len(SEVERITIES) - 1:
+                continue
+            sighting = rule.detect(self.window, rule.limits)
+            if sighting is None:
+                continue
+            severity = sighting.severity or rule.severity
+            if SEVERITIES.index(severity) <= spoken:
+                continue
+            self._spoken[rule.id] = SEVERITIES.index(severity)
+            new.append(
+                Finding(
+                    rule=rule.id,
+                    name=rule.name,
+                    severity=severity,
+                    step=step.index,
+                    env_steps=step.env_steps,
+                    message=sighting.message,
+                    evidence=sighting.evidence,
+                )
+            )
+        self.findings += new
+        return new
+
+    def diagnose(self, probes: Mapping[str, Evidence] | None = None) -> list[Diagnosis]:
+        """Causes of all findings so far, most likely first."""
+        case = Case(
+            findings=self.findings, window=self.window, config=self._config, probes=probes or {}
+        )
+        return explain_findings(case)
+
+    def unmeasured(self) -> dict[str, list[str]]:
+        """For each rule that could not look: the signals it lacked."""
+        lacking = {rule.id: self.window.missing(rule.reads) for rule in self._detectors}
+        return {rule: names for rule, names in lacking.items() if names}
+
+
+def _applies(rule: Detector, config: RunConfig | None) -> bool:
+    return "any" in rule.algorithms or config is None or config.algorithm in rule.algorithms

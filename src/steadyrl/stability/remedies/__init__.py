@@ -1,0 +1,45 @@
+"""All remedies, by id."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from steadyrl.stability.remedies import (
+    change_the_task,
+    clip_gradients,
+    fewer_updates,
+    fix_the_code,
+    free_the_machine,
+    larger_buffer,
+    lower_learning_rate,
+    normalize_observations,
+    raise_learning_rate,
+    scale_rewards,
+    termination_penalty,
+    twin_critics,
+    usual_discount,
+    usual_noise,
+    usual_tau,
+)
+from steadyrl.stability.rules import Remedy
+
+REMEDIES: Mapping[str, Remedy] = {
+    remedy.id: remedy
+    for remedy in (
+        lower_learning_rate.REMEDY,
+        raise_learning_rate.REMEDY,
+        scale_rewards.REMEDY,
+        usual_tau.REMEDY,
+        termination_penalty.REMEDY,
+        usual_noise.REMEDY,
+        clip_gradients.REMEDY,
+        normalize_observations.REMEDY,
+        larger_buffer.REMEDY,
+        fewer_updates.REMEDY,
+        twin_critics.REMEDY,
+        usual_discount.REMEDY,
+        free_the_machine.REMEDY,
+        fix_the_code.REMEDY,
+        change_the_task.REMEDY,
+    )
+}

@@ -1,0 +1,31 @@
+"""R309: Clip each network's gradient at ten times its usual norm."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from steadyrl.core.configs.run import RunConfig
+from steadyrl.stability.rules import Remedy
+from steadyrl.stability.window import Window
+
+
+def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
+    """Ten times the median norm seen."""
+    norms = window.last("critic.gradient_norm")
+    if not len(norms) or getattr(config, "gradient_clip", 0.0) is not None:
+        return None
+    return {"gradient_clip": float(f"{10 * float(np.median(norms)):.2g}")}
+
+
+REMEDY = Remedy(
+    id="R309",
+    name="clip-gradients",
+    effect="Clip each network's gradient at ten times its usual norm.",
+    safety="automatic",
+    restart=False,
+    side_effects="With Adam the effect on ordinary updates is small.",
+    propose=propose,
+)

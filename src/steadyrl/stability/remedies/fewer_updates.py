@@ -1,0 +1,27 @@
+"""R312: One update per environment step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from steadyrl.core.configs.run import RunConfig
+from steadyrl.stability.rules import Remedy
+from steadyrl.stability.window import Window
+
+
+def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
+    """One update per training, one training per step."""
+    updates = getattr(config, "updates_per_training", None)
+    return {"updates_per_training": 1} if updates is not None and updates > 1 else None
+
+
+REMEDY = Remedy(
+    id="R312",
+    name="fewer-updates",
+    effect="One update per environment step.",
+    safety="automatic",
+    restart=False,
+    side_effects="Slower per environment step, faster per second.",
+    propose=propose,
+)

@@ -1,0 +1,30 @@
+"""R311: A replay buffer for the whole budget, up to 100,000 transitions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from steadyrl.core.configs.run import RunConfig
+from steadyrl.stability.rules import Remedy
+from steadyrl.stability.window import Window
+
+
+def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
+    """As large as the budget, at most 100,000, at least a hundred batches."""
+    size, batch = getattr(config, "buffer_size", None), getattr(config, "batch_size", 1)
+    if size is None:
+        return None
+    wanted = max(min(config.total_env_steps, 100_000), 100 * batch)
+    return {"buffer_size": wanted} if wanted > size else None
+
+
+REMEDY = Remedy(
+    id="R311",
+    name="larger-buffer",
+    effect="A replay buffer for the whole budget, up to 100,000 transitions.",
+    safety="on_request",
+    restart=True,
+    side_effects="Memory.",
+    propose=propose,
+)

@@ -1,0 +1,29 @@
+"""R301: Divide the learning rate by ten, or bring it down to 1e-3 if that is lower."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from steadyrl.core.configs.run import RunConfig
+from steadyrl.stability.rules import Remedy
+from steadyrl.stability.window import Window
+
+
+def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
+    """A tenth, but not above 1e-3 and not below 1e-6."""
+    rate = getattr(config, "learning_rate", None)
+    if rate is None:
+        return None
+    return {"learning_rate": max(min(rate / 10, 1e-3), 1e-6)}
+
+
+REMEDY = Remedy(
+    id="R301",
+    name="lower-learning-rate",
+    effect="Divide the learning rate by ten, or bring it down to 1e-3 if that is lower.",
+    safety="automatic",
+    restart=False,
+    side_effects="Slower learning.",
+    propose=propose,
+)

@@ -1,0 +1,35 @@
+"""R306: Make an early end cost what living on would have cost: a step's cost over 1 - gamma."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from steadyrl.core.configs.run import RunConfig
+from steadyrl.stability.rules import Remedy
+from steadyrl.stability.window import Window
+
+
+def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
+    """For environments with a termination_penalty setting, in units of one step."""
+    settings, gamma = config.environment.settings, getattr(config, "gamma", 0.99)
+    if "termination_penalty" not in settings:
+        return None
+    penalty = round(0.75 / (1.0 - gamma), 1)
+    changes: dict[str, Any] = {"environment.settings.termination_penalty": penalty}
+    # Without this the penalty itself becomes a reward of hundreds of thousands.
+    cost = float(settings.get("cost_scale") or 1.0)
+    if cost > 1.0 and getattr(config, "reward_scale", None) == 1.0:
+        changes["reward_scale"] = float(f"{2.0 / cost:.1g}")
+    return changes
+
+
+REMEDY = Remedy(
+    id="R306",
+    name="termination-penalty",
+    effect="Make an early end cost what living on would have cost: a step's cost over 1 - gamma.",
+    safety="on_request",
+    restart=True,
+    side_effects="Changes the task: returns before and after are not comparable, lengths are.",
+    propose=propose,
+)

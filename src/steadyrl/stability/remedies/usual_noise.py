@@ -1,0 +1,27 @@
+"""R308: Set the exploration noise to 0.1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from steadyrl.core.configs.run import RunConfig
+from steadyrl.stability.rules import Remedy
+from steadyrl.stability.window import Window
+
+
+def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
+    """0.1 of half the action range."""
+    noise = getattr(config, "noise_std", None)
+    return None if noise is None or 0.05 <= noise <= 0.3 else {"noise_std": 0.1}
+
+
+REMEDY = Remedy(
+    id="R308",
+    name="usual-noise",
+    effect="Set the exploration noise to 0.1.",
+    safety="automatic",
+    restart=False,
+    side_effects="None.",
+    propose=propose,
+)

@@ -1,0 +1,129 @@
+"""The four kinds of rule. Each rule is one file; its text is its documentation.
+
+A detector decides that something is wrong; it never prints or acts. A cause weighs what explains
+the findings. A remedy proposes changed settings. A probe asks the learner a question that costs
+time, and is asked only on alarm. Symptoms and causes are many to many, hence separate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.records import Evidence, Finding, Severity
+from steadyrl.stability.window import Window
+
+Safety = Literal["automatic", "on_request", "advice"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Detector:
+    """Something that can be seen going wrong."""
+
+    id: str
+    name: str
+    severity: Severity
+    symptom: str
+    why: str
+    false_alarms: str
+    reads: tuple[str, ...]
+    limits: Mapping[str, float]
+    calibrated_on: str
+    detect: Callable[[Window, Mapping[str, float]], Sighting | None]
+    algorithms: tuple[str, ...] = ("any",)
+    references: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """What a detector saw: a sentence and the numbers behind it."""
+
+    message: str
+    evidence: Mapping[str, float]
+    severity: Severity | None = None  # where it differs from the detector's own
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """All that a cause may weigh."""
+
+    findings: Sequence[Finding]
+    window: Window
+    config: RunConfig | None
+    probes: Mapping[str, Evidence] = field(default_factory=dict)
+
+    def found(self, *ids: str) -> Finding | None:
+        """The earliest finding of any of these detectors."""
+        return next((f for f in self.findings if f.rule in ids), None)
+
+    def setting(self, name: str) -> Any:
+        """A setting's value, or None if the config is not known or has none such."""
+        value: Any = self.config
+        for part in name.split("."):
+            value = value.get(part) if isinstance(value, dict) else getattr(value, part, None)
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """How much speaks for a cause (0 to 1), and what."""
+
+    confidence: float
+    evidence_for: tuple[str, ...] = ()
+    evidence_against: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cause:
+    """Something that explains findings."""
+
+    id: str
+    name: str
+    explanation: str
+    explains: tuple[str, ...]  # detectors whose findings follow from it
+    evidence_for: str
+    evidence_against: str
+    would_decide: str
+    remedies: tuple[str, ...]
+    weigh: Callable[[Case], Weight]
+    references: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remedy:
+    """A change of settings, or advice where settings cannot help."""
+
+    id: str
+    name: str
+    effect: str
+    safety: Safety
+    propose: Callable[[RunConfig, Window], Mapping[str, Any] | None]
+    restart: bool = False  # true: old experience contradicts the change, so begin anew
+    side_effects: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probe:
+    """A question to the learner."""
+
+    id: str
+    name: str
+    question: str
+    cost: str
+    ask: Callable[[Any, RunConfig], Evidence | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """Something a config or an environment can be told before any step."""
+
+    id: str
+    name: str
+    severity: Severity
+    concern: str
+    why: str
+    remedy: str
+    check: Callable[[RunConfig], Sighting | None]
+    references: tuple[str, ...] = ()

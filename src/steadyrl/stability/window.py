@@ -1,0 +1,123 @@
+"""Recent Steps by signal: what detectors look through.
+
+Each signal keeps its last SPAN values and its evaluations keep all of theirs (there are few), so
+appending and looking cost the same at Step 100 and at Step 100,000.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steadyrl.core.records import Step
+
+SPAN = 256
+Floats = NDArray[np.float64]
+
+
+class _Ring:
+    """The last SPAN values of one signal, with running extremes over all of them."""
+
+    def __init__(self) -> None:
+        self._values = np.empty(SPAN)
+        self._indices = np.empty(SPAN, dtype=np.int64)
+        self.count = 0
+        self.lowest, self.highest = math.inf, -math.inf
+        self.first = math.nan
+
+    def append(self, index: int, value: float) -> None:
+        at = self.count % SPAN
+        self._values[at], self._indices[at] = value, index
+        if self.count == 0:
+            self.first = value
+        self.count += 1
+        if value < self.lowest:
+            self.lowest = value
+        if value > self.highest:
+            self.highest = value
+
+    def last(self, count: int) -> Floats:
+        held = min(self.count, SPAN)
+        count = min(count, held)
+        at = (np.arange(self.count - count, self.count)) % SPAN
+        return self._values[at]
+
+    @property
+    def latest(self) -> float:
+        return float(self._values[(self.count - 1) % SPAN])
+
+    @property
+    def latest_index(self) -> int:
+        return int(self._indices[(self.count - 1) % SPAN])
+
+
+class Window:
+    """What has been seen so far, through a view of fixed size."""
+
+    def __init__(self, total_env_steps: int | None = None) -> None:
+        self.total_env_steps = total_env_steps
+        self.step: Step | None = None
+        self._rings: dict[str, _Ring] = {}
+
+    def append(self, step: Step) -> None:
+        """Take one Step."""
+        self.step = step
+        rings = self._rings
+        for name, value in step.signals.items():
+            ring = rings.get(name)
+            if ring is None:
+                ring = rings[name] = _Ring()
+            ring.append(step.index, value)
+
+    def has(self, *names: str) -> bool:
+        """Whether all these signals have been seen."""
+        return all(name in self._rings for name in names)
+
+    def fresh(self, name: str) -> bool:
+        """Whether the newest Step carried this signal."""
+        ring = self._rings.get(name)
+        return ring is not None and self.step is not None and ring.latest_index == self.step.index
+
+    def latest(self, name: str, default: float = math.nan) -> float:
+        """The newest value."""
+        ring = self._rings.get(name)
+        return ring.latest if ring else default
+
+    def first(self, name: str) -> float:
+        """The first value ever."""
+        ring = self._rings.get(name)
+        return ring.first if ring else math.nan
+
+    def highest(self, name: str) -> float:
+        """The largest value ever."""
+        ring = self._rings.get(name)
+        return ring.highest if ring else math.nan
+
+    def lowest(self, name: str) -> float:
+        """The smallest value ever."""
+        ring = self._rings.get(name)
+        return ring.lowest if ring else math.nan
+
+    def count(self, name: str) -> int:
+        """How many values there have been."""
+        ring = self._rings.get(name)
+        return ring.count if ring else 0
+
+    def last(self, name: str, count: int = SPAN) -> Floats:
+        """Up to `count` newest values, oldest first."""
+        ring = self._rings.get(name)
+        return ring.last(count) if ring else np.empty(0)
+
+    @property
+    def progress(self) -> float:
+        """Share of the budget used; NaN if the budget is not known."""
+        if not self.total_env_steps or self.step is None:
+            return math.nan
+        return self.step.env_steps / self.total_env_steps
+
+    def missing(self, names: Iterable[str]) -> list[str]:
+        """Those of the names that were never measured."""
+        return [name for name in names if name not in self._rings]

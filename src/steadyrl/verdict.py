@@ -1,0 +1,85 @@
+"""A recorded run's verdict: findings and causes, worked out again from its files alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from steadyrl.core.records import Diagnosis, Finding, Step
+from steadyrl.core.signals import CATALOGUE, Meter
+from steadyrl.stability.diagnose import undecided
+from steadyrl.stability.monitor import Monitor
+from steadyrl.stability.rules import Case
+from steadyrl.store.run_directory import RunDirectory
+
+BLOCKS = 2000  # longer runs are looked at in blocks, each reduced as the catalogue declares
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a run, and why."""
+
+    run: str
+    steps: int
+    findings: Sequence[Finding]
+    diagnoses: Sequence[Diagnosis]
+    undecided: Sequence[str]
+    unmeasured: dict[str, list[str]]
+
+    @property
+    def headline(self) -> str:
+        """One word for tables."""
+        severities = {finding.severity for finding in self.findings}
+        if "severe" in severities:
+            return "sick"
+        return "suspicious" if "warning" in severities else "healthy"
+
+    def to_json(self) -> dict[str, Any]:
+        """As a plain dictionary."""
+        return {
+            "run": self.run,
+            "verdict": self.headline,
+            "steps": self.steps,
+            "findings": [finding.to_json() for finding in self.findings],
+            "diagnoses": [diagnosis.to_json() for diagnosis in self.diagnoses],
+            "undecided": list(self.undecided),
+            "unmeasured": self.unmeasured,
+        }
+
+
+def judge(path: Path) -> Verdict:
+    """Read a run directory and judge it."""
+    store = RunDirectory.open(path)
+    steps = list(store.steps())
+    monitor = Monitor(store.config)
+    for step in coarsen(steps, BLOCKS):
+        monitor.observe(step)
+    diagnoses = monitor.diagnose()
+    case = Case(findings=monitor.findings, window=monitor.window, config=store.config)
+    return Verdict(
+        run=str(path),
+        steps=len(steps),
+        findings=monitor.findings,
+        diagnoses=diagnoses,
+        undecided=[] if diagnoses else undecided(case),
+        unmeasured=monitor.unmeasured(),
+    )
+
+
+def coarsen(steps: Sequence[Step], blocks: int) -> Iterable[Step]:
+    """At most `blocks` Steps: neighbours are merged, each signal as its reduction says."""
+    if len(steps) <= blocks:
+        return steps
+    merged = []
+    for part in np.array_split(np.arange(len(steps)), blocks):
+        meter = Meter()
+        for index in part:
+            known = {name: v for name, v in steps[index].signals.items() if name in CATALOGUE}
+            meter.add(known)
+        last = steps[part[-1]]
+        merged.append(Step(last.index, last.env_steps, last.seconds, meter.read()))
+    return merged
