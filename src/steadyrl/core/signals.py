@@ -95,6 +95,20 @@ _SIGNALS = (
         "last",
     ),
     _signal(
+        "eval.discounted_mean",
+        "mean discounted return of the evaluation episodes: what training optimises",
+        "reward",
+        "eval/mean_discounted_reward",
+        "last",
+    ),
+    _signal(
+        "eval.discounted_std",
+        "standard deviation of the discounted evaluation returns",
+        "reward",
+        "eval/std_discounted_reward",
+        "last",
+    ),
+    _signal(
         "eval.length_mean",
         "mean length of the evaluation episodes",
         "env steps",

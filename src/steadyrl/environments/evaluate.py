@@ -29,6 +29,8 @@ class Evaluation:
         return {
             "eval.return_mean": float(totals.mean()),
             "eval.return_std": float(totals.std()),
+            "eval.discounted_mean": float(self.discounted.mean()),
+            "eval.discounted_std": float(self.discounted.std()),
             "eval.length_mean": float(np.mean([episode.length for episode in self.episodes])),
         }
 

@@ -94,7 +94,7 @@ def _termination_incentive(envs: Envs, rewards: np.ndarray, config: RunConfig) -
             f"all rewards of random play are negative (median {-step_cost:,.4g}), all "
             f"{len(failed)} episodes terminated, and no end cost more than {worst:,.4g}",
             "If ending an episode is failure, failing at once is the best policy here.",
-            "Give failure a penalty near a step's cost / (1 - gamma), or reward each step survived.",
+            "Give failure a penalty near a step's cost / (1 - gamma), or reward survival.",
         )
     ]
 

@@ -18,6 +18,15 @@ SPAN = 256
 Floats = NDArray[np.float64]
 
 
+def objective(window: Window) -> str:
+    """The evaluation signal to judge progress by: what training optimises, if it is measured.
+
+    The plain return may fall while the discounted one rises (living long in a costly world).
+    """
+    discounted = "eval.discounted_mean"
+    return discounted if window.has(discounted) else "eval.return_mean"
+
+
 class _Ring:
     """The last SPAN values of one signal, with running extremes over all of them."""
 

@@ -8,18 +8,19 @@ import numpy as np
 
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.statistics import trend
-from steadyrl.stability.window import Window
+from steadyrl.stability.window import Window, objective
 
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     """No evaluation above the first ones by more than their noise, and no upward trend."""
-    if not window.fresh("eval.return_mean") or not window.progress >= limits["progress"]:
+    name = objective(window)
+    if not window.fresh(name) or not window.progress >= limits["progress"]:
         return None
-    returns = window.last("eval.return_mean")
+    returns = window.last(name)
     if len(returns) < limits["evaluations"]:
         return None
     start = float(np.median(returns[:2]))
-    noise = float(np.median(window.last("eval.return_std"))) + 1e-9 * abs(start)
+    noise = float(np.median(window.last(name.replace("mean", "std")))) + 1e-9 * abs(start)
     recent = float(np.median(returns[-3:]))
     if recent - start > limits["gain_over_noise"] * noise:
         return None
@@ -29,7 +30,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     return Sighting(
         f"after {window.progress:.0%} of the budget the return is {recent:,.4g}; it began at "
         f"{start:,.4g}",
-        {"start": start, "eval.return_mean": recent, "noise": noise, "p_value": upward.p_value},
+        {"start": start, name: recent, "noise": noise, "p_value": upward.p_value},
     )
 
 

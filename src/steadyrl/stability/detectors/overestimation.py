@@ -16,6 +16,8 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     gaps = window.last("q.optimism", count)
     if len(gaps) < count or not window.fresh("q.optimism"):
         return None
+    if not window.progress >= limits["progress"]:
+        return None
     if float(np.median(gaps)) < limits["gap"] or float(gaps.min()) <= 0:
         return None
     gap = float(np.median(gaps))
@@ -33,7 +35,7 @@ RULE = Detector(
     why="The actor seeks out the critic's errors; without a second critic they add up.",
     false_alarms="Early on, before values have grown to their true (negative) level.",
     reads=("q.optimism",),
-    limits={"evaluations": 4, "gap": 2.0},
+    limits={"evaluations": 4, "gap": 2.0, "progress": 0.5},
     calibrated_on="healthy: ddpg/pendulum, ddpg/residual, point-mass after half of the budget",
     detect=detect,
     algorithms=("ddpg",),

@@ -8,20 +8,21 @@ import numpy as np
 
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.statistics import page_hinkley_drop
-from steadyrl.stability.window import Window
+from steadyrl.stability.window import Window, objective
 
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     """The last evaluations all lost most of what had been gained, beyond their own noise."""
-    if not window.fresh("eval.return_mean"):
+    name = objective(window)
+    if not window.fresh(name):
         return None
-    returns = window.last("eval.return_mean")
+    returns = window.last(name)
     recent = int(limits["evaluations"])
     if len(returns) < recent + 3:
         return None
     start, best = float(np.median(returns[:2])), float(np.sort(returns)[-2])
     gained = best - start
-    noise = float(np.median(window.last("eval.return_std")))
+    noise = float(np.median(window.last(name.replace("mean", "std"))))
     if gained <= limits["gain_over_noise"] * noise:
         return None
     lost = (best - returns[-recent:]) / gained
@@ -33,7 +34,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     latest = float(returns[-1])
     return Sighting(
         f"the return fell from {best:,.4g} to {latest:,.4g}: {lost[-1]:.0%} of the gain is lost",
-        {"best": best, "eval.return_mean": latest, "lost": float(lost[-1]), "fall": fall},
+        {"best": best, name: latest, "lost": float(lost[-1]), "fall": fall},
     )
 
 

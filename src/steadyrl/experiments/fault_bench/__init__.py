@@ -1,0 +1,1 @@
+"""The fault bench: injected faults, healthy controls, and how well they are told apart."""

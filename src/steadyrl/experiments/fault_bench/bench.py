@@ -1,0 +1,207 @@
+"""Runs the bench and counts: recall, false alarms, causes, time to detection, repair."""
+
+from __future__ import annotations
+
+import json
+import math
+import multiprocessing
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from steadyrl.core.errors import SteadyError
+from steadyrl.core.records import SEVERITIES, Diagnosis, Finding
+from steadyrl.experiments.fault_bench import environments  # noqa: F401 - registers them
+from steadyrl.experiments.fault_bench.faults import Case, faulty_cases, healthy_cases
+from steadyrl.experiments.trials import Outcome, read_outcome
+from steadyrl.run import train
+from steadyrl.verdict import judge
+
+# A fault is effective if it costs this share of what healthy runs gain over their start.
+EFFECTIVE_LOSS = 0.2
+
+
+@dataclass(frozen=True)
+class Result:
+    """A case and what the system said about it."""
+
+    case: Case
+    outcome: Outcome
+    findings: Sequence[Finding]
+    diagnoses: Sequence[Diagnosis]
+
+    def alarmed(self, severity: str) -> bool:
+        """Whether anything at least this severe was found."""
+        floor = SEVERITIES.index(severity)
+        return any(SEVERITIES.index(f.severity) >= floor for f in self.findings)
+
+    @property
+    def detected_at(self) -> float:
+        """Share of the budget used at the first finding of warning or worse."""
+        steps = [f.env_steps for f in self.findings if f.severity != "note"]
+        return min(steps) / self.case.config().total_env_steps if steps else math.nan
+
+
+def run_bench(
+    folder: Path, *, seeds: int, healthy_seeds: int, workers: int, say: Callable[[str], None]
+) -> dict[str, Any]:
+    """Run what is missing, then judge everything again from the files."""
+    cases = [*healthy_cases(healthy_seeds), *faulty_cases(seeds)]
+    waiting = [case for case in cases if not (folder / case.name / "summary.json").exists()]
+    say(f"{len(cases)} runs, {len(waiting)} of them still to be made")
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+        pending = [pool.submit(run_case, case, folder) for case in waiting]
+        for number, done in enumerate(as_completed(pending), 1):
+            done.result()
+            if number % 20 == 0:
+                say(f"  {number} of {len(waiting)}")
+    return summarise([judge_case(case, folder) for case in cases])
+
+
+def run_case(case: Case, folder: Path) -> None:
+    """One run with its fault in force; a run that diverges is a result like any other."""
+    # Imported here: the substitutions import the trainer, which only this process needs.
+    from steadyrl.experiments.fault_bench.substitutions import SUBSTITUTIONS
+
+    fault, context = case.fault, nullcontext()
+    if fault is not None and fault.substitution is not None:
+        context = SUBSTITUTIONS[fault.substitution](fault.strengths[case.severity])
+    path = folder / case.name
+    with context:
+        try:
+            train(case.config(), path)
+        except SteadyError:
+            if not (path / "summary.json").exists():
+                raise
+
+
+def judge_case(case: Case, folder: Path) -> Result:
+    """What the rules say of a recorded case, as they are now."""
+    verdict = judge(folder / case.name)
+    outcome = read_outcome(case.name, folder / case.name)
+    return Result(case, outcome, verdict.findings, verdict.diagnoses)
+
+
+def summarise(results: Sequence[Result]) -> dict[str, Any]:
+    """All figures, for development and test cases apart and together."""
+    healthy = [r for r in results if r.case.fault is None]
+    faulty = [r for r in results if r.case.fault is not None]
+    effective = [r for r in faulty if is_effective(r, healthy)]
+    parts: dict[str, Any] = {}
+    for name, sides in (("development", (True,)), ("test", (False,)), ("all", (True, False))):
+        chosen = [r for r in results if r.case.development in sides]
+        parts[name] = _figures(
+            [r for r in chosen if r.case.fault is None],
+            [r for r in chosen if r in effective],
+            [r for r in chosen if r.case.fault is not None and r not in effective],
+        )
+    parts["by_fault"] = _by_fault(faulty, effective)
+    parts["false_alarms"] = [
+        {"run": r.case.name, "rule": f.rule, "severity": f.severity, "message": f.message}
+        for r in healthy
+        for f in r.findings
+        if f.severity != "note"
+    ]
+    return parts
+
+
+def is_effective(result: Result, healthy: Sequence[Result]) -> bool:
+    """Whether the fault really hurt, against the plain healthy runs of the same patient."""
+    fault, patient = result.case.fault, result.case.patient
+    peers = [r for r in healthy if r.case.patient == patient and r.case.variant == "plain"]
+    if result.outcome.status != "finished":
+        return True
+    if fault is not None and fault.by_length:
+        return result.outcome.final_length < 0.5 * _mean(r.outcome.final_length for r in peers)
+    good = _mean(r.outcome.final_return for r in peers)
+    spread = float(np.std([r.outcome.final_return for r in peers]))
+    gained = good - _mean(_start(r) for r in peers)
+    return bool(result.outcome.final_return < good - max(EFFECTIVE_LOSS * gained, 2 * spread))
+
+
+def _start(result: Result) -> float:
+    """The first evaluation's return: an almost untrained policy."""
+    from steadyrl.store.run_directory import RunDirectory
+
+    steps = RunDirectory.open(result.outcome.path).steps()
+    return next(s.signals["eval.return_mean"] for s in steps if "eval.return_mean" in s.signals)
+
+
+def _figures(
+    healthy: Sequence[Result], effective: Sequence[Result], latent: Sequence[Result]
+) -> dict[str, Any]:
+    caught = [r for r in effective if r.alarmed("warning")]
+    first = [r for r in effective if _named(r, 1)]
+    three = [r for r in effective if _named(r, 3)]
+    severe = [r for r in healthy if r.alarmed("severe")]
+    warned = [r for r in healthy if r.alarmed("warning")]
+    times = [r.detected_at for r in caught]
+    return {
+        "healthy_runs": len(healthy),
+        "effective_faults": len(effective),
+        "latent_faults": len(latent),
+        "recall": _share(len(caught), len(effective)),
+        "top_1_cause": _share(len(first), len(effective)),
+        "top_3_cause": _share(len(three), len(effective)),
+        "severe_false_alarms": _share(len(severe), len(healthy)),
+        "warned_healthy_runs": _share(len(warned), len(healthy)),
+        "median_time_to_detection": float(np.median(times)) if times else None,
+        "latent_named": _share(sum(_named(r, 1) for r in latent), len(latent)),
+    }
+
+
+def _named(result: Result, count: int) -> bool:
+    assert result.case.fault is not None
+    return any(d.cause in result.case.fault.causes for d in result.diagnoses[:count])
+
+
+def _by_fault(faulty: Sequence[Result], effective: Sequence[Result]) -> dict[str, Any]:
+    table: dict[str, Any] = {}
+    for result in faulty:
+        assert result.case.fault is not None
+        row = table.setdefault(
+            result.case.fault.name,
+            {"runs": 0, "effective": 0, "caught": 0, "top_1": 0, "answers": Counter()},
+        )
+        row["runs"] += 1
+        if result in effective:
+            row["effective"] += 1
+            row["caught"] += result.alarmed("warning")
+            row["top_1"] += _named(result, 1)
+            answer = result.diagnoses[0].cause if result.diagnoses else "unknown"
+            row["answers"][answer] += 1
+    return {name: {**row, "answers": dict(row["answers"])} for name, row in table.items()}
+
+
+def _mean(values: Any) -> float:
+    return float(np.mean(list(values)))
+
+
+def _share(count: int, total: int) -> dict[str, Any]:
+    """A proportion with its Wilson interval (95 %)."""
+    if total == 0:
+        return {"count": 0, "of": 0, "share": None}
+    z, p = 1.96, count / total
+    middle = (p + z * z / (2 * total)) / (1 + z * z / total)
+    half = z / (1 + z * z / total) * math.sqrt(p * (1 - p) / total + z * z / (4 * total**2))
+    low, high = max(0.0, middle - half), min(1.0, middle + half)
+    return {
+        "count": count,
+        "of": total,
+        "share": round(p, 3),
+        "low": round(low, 3),
+        "high": round(high, 3),
+    }
+
+
+def write_results(results: dict[str, Any], path: Path) -> None:
+    """Keep the figures."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")

@@ -1,0 +1,119 @@
+"""Code faults: pure functions of the DDPG trainer replaced by faulty ones.
+
+Production code knows nothing of them. A substitution lasts as long as its `with` block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from steadyrl.algorithms import ddpg
+from steadyrl.core.networks import Adam, DenseNetwork
+from steadyrl.experience.replay import ReplayBuffer
+
+
+@contextmanager
+def _replaced(owner: Any, name: str, make: Callable[[Any], Any]) -> Iterator[None]:
+    original = getattr(owner, name)
+    setattr(owner, name, make(original))
+    try:
+        yield
+    finally:
+        setattr(owner, name, original)
+
+
+def terminal_mask_missing(strength: float) -> Any:
+    """Bootstrap through a share of the terminal states."""
+
+    def make(original: Any) -> Any:
+        def td_targets(learner: Any, batch: Any, config: Any) -> Any:
+            targets = original(learner, batch, config)
+            kept = batch.terminated.clone()
+            batch.terminated.zero_()
+            through = original(learner, batch, config.model_copy(update={"target_noise_std": 0.0}))
+            batch.terminated.copy_(kept)
+            chosen = (batch.rows[:, :1].abs() * 1e4 % 1.0) < strength
+            return targets.where(~(chosen & (kept > 0)), through)
+
+        return td_targets
+
+    return _replaced(ddpg, "td_targets", make)
+
+
+def truncation_as_termination(strength: float) -> Any:
+    """Store time limits as terminations."""
+    del strength
+    return _replaced(
+        ddpg, "ends_of_future", lambda _: lambda result: result.terminated | result.truncated
+    )
+
+
+def target_not_updated(strength: float) -> Any:
+    """Follow with a vanishing share of tau, or not at all."""
+    return _replaced(
+        ddpg,
+        "follow",
+        lambda original: lambda target, online, tau: original(target, online, tau * (1 - strength)),
+    )
+
+
+def actor_sign_flipped(strength: float) -> Any:
+    """The actor descends instead of ascending."""
+
+    def make(original: Any) -> Any:
+        def backward(self: Any, output_gradient: Any, **options: Any) -> Any:
+            slopes = original(self, output_gradient, **options)
+            return slopes if slopes is None else slopes * -strength
+
+        return backward
+
+    return _replaced(DenseNetwork, "backward", make)
+
+
+def optimiser_detached(strength: float) -> Any:
+    """The actor's (low), the critic's (medium) or both optimisers (high) move nothing."""
+    silent = {0.3: ("tanh",), 0.6: ("linear",), 1.0: ("tanh", "linear")}[strength]
+
+    def make(original: Any) -> Any:
+        def step(self: Any, learning_rate: float, clip: float | None = None) -> float:
+            rate = 0.0 if self._network.output in silent else learning_rate
+            return float(original(self, rate, clip))
+
+        return step
+
+    return _replaced(Adam, "step", make)
+
+
+def successors_misaligned(strength: float) -> Any:
+    """A share of the transitions is stored with the wrong successor: the state itself."""
+
+    def make(original: Any) -> Any:
+        def add(self: Any, observations: Any, actions: Any, rewards: Any, *rest: Any) -> Any:
+            successors, *flags = rest
+            wrong = (np.abs(observations[:, :1]) * 1e4 % 1.0) < strength
+            return original(
+                self,
+                observations,
+                actions,
+                rewards,
+                np.where(wrong, observations, successors),
+                *flags,
+            )
+
+        return add
+
+    return _replaced(ReplayBuffer, "add", make)
+
+
+SUBSTITUTIONS: dict[str, Callable[[float], Any]] = {
+    "terminal-mask-missing": terminal_mask_missing,
+    "truncation-as-termination": truncation_as_termination,
+    "target-not-updated": target_not_updated,
+    "actor-sign-flipped": actor_sign_flipped,
+    "optimiser-detached": optimiser_detached,
+    "successors-misaligned": successors_misaligned,
+}

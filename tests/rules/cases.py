@@ -1,0 +1,43 @@
+"""For every cause: the settings and signals that speak for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tests.rules.traces import CUT_SHORT, Value
+
+Changes = Mapping[str, Value]
+FLAT: Changes = {"eval__return_mean": lambda i: -100.0 + (i % 3)}
+
+CASES: Mapping[str, tuple[Mapping[str, Any], Changes]] = {
+    "C201": ({"learning_rate": 0.05}, {"critic__loss": 90.0, "critic__update_ratio": 0.5}),
+    "C202": (
+        {"learning_rate": 1e-7},
+        {"critic__update_ratio": 1e-6, "actor__update_ratio": 1e-6, **FLAT},
+    ),
+    "C203": (
+        {"reward_scale": 100.0},
+        {"td__target_std": 5e4, "rollout__reward_abs_max": 500.0, "q__bound_ratio": 0.1},
+    ),
+    "C204": ({"tau": 0.0}, {"target__change": 0.0, "target__drift": 0.6}),
+    "C205": ({"tau": 1.0}, {"target__drift": 0.0, **FLAT}),
+    "C206": ({}, {"td__terminal_error": 4.0}),
+    "C207": ({}, {"replay__truncated_as_terminated": 1.0}),
+    "C208": ({}, {**CUT_SHORT, "rollout__reward_negative_share": 1.0}),
+    "C209": ({"noise_std": 0.0}, {"action__noise": 0.0, **FLAT}),
+    "C210": ({"noise_std": 2.0}, {"action__noise": 0.7, **FLAT}),
+    "C211": ({}, {"actor__improvement": -1.0, **FLAT}),
+    "C212": ({}, {"actor__update_ratio": 0.0, **FLAT}),
+    "C213": ({}, {"observation__scale_ratio": 3000.0, **FLAT}),
+    "C214": ({}, {"observation__constant_share": 1.0, **FLAT}),
+    "C215": ({}, {"replay__misaligned_share": 0.5}),
+    "C216": ({"buffer_size": 256}, {"replay__size": 256.0, **FLAT}),
+    "C217": (
+        {"updates_per_training": 20},
+        {"td__fresh_ratio": 8.0, "replay__updates_per_env_step": 20.0},
+    ),
+    "C219": ({}, {"q__optimism": 6.0}),
+    "C221": ({"gamma": 0.0}, {**FLAT}),
+    "C230": ({}, {"machine__load_per_core": 4.0, "machine__cpu_share": 0.3}),
+}

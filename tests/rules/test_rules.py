@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import steadyrl.stability
+from steadyrl.core.configs import load_config, parse_config
+from steadyrl.core.signals import CATALOGUE
+from steadyrl.stability.causes import CAUSES
+from steadyrl.stability.check import check_config
+from steadyrl.stability.checks import CHECKS
+from steadyrl.stability.detectors import DEFAULT, OPTIONAL
+from steadyrl.stability.explain import all_rules, explain, find_rule
+from steadyrl.stability.monitor import Monitor
+from steadyrl.stability.remedies import REMEDIES
+from steadyrl.stability.rules import Cause, Check, Detector, Remedy
+from steadyrl.stability.window import Window
+from tests.rules.traces import TOTAL_ENV_STEPS, TRACES, Trace, trace, trace_of
+
+DETECTORS = (*DEFAULT, *OPTIONAL)
+
+
+def _monitor(*detectors: Detector) -> Monitor:
+    config = parse_config({"algorithm": "ddpg", "total_env_steps": TOTAL_ENV_STEPS})
+    return Monitor(config, detectors=detectors or DEFAULT)
+
+
+def _findings(rule: Detector, steps: Trace) -> list[str]:
+    monitor = _monitor(rule)
+    return [finding.rule for step in steps for finding in monitor.observe(step)]
+
+
+def test_every_detector_has_a_firing_and_a_quiet_trace() -> None:
+    assert {rule.id for rule in DETECTORS} == TRACES.keys()
+
+
+@pytest.mark.parametrize("rule", DETECTORS, ids=lambda rule: f"{rule.id}-{rule.name}")
+def test_a_detector_fires_on_its_trace_once(rule: Detector) -> None:
+    assert _findings(rule, TRACES[rule.id][0]) == [rule.id]
+
+
+@pytest.mark.parametrize("rule", DETECTORS, ids=lambda rule: f"{rule.id}-{rule.name}")
+def test_a_detector_stays_quiet_on_the_near_miss(rule: Detector) -> None:
+    assert _findings(rule, TRACES[rule.id][1]) == []
+
+
+def test_nothing_fires_on_a_healthy_trace() -> None:
+    monitor = _monitor()
+    assert [finding for step in trace() for finding in monitor.observe(step)] == []
+    assert monitor.diagnose() == []
+
+
+def test_every_rule_has_an_id_a_name_and_a_full_text() -> None:
+    rules = list(all_rules())
+    assert len({rule.id for rule in rules}) == len(rules)
+    assert len({rule.name for rule in rules}) == len(rules)
+    for rule in rules:
+        assert re.fullmatch(r"[SDCRP]\d{3}", rule.id)
+        assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", rule.name)
+        for name, value in vars(rule).items():
+            if isinstance(value, str):
+                assert value, f"{rule.id} has no {name}"
+        assert explain(rule).startswith(f"# {rule.id} {rule.name}")
+        assert find_rule(rule.name) is find_rule(rule.id)
+
+
+def test_rules_refer_only_to_what_exists() -> None:
+    detectors = {rule.id for rule in DETECTORS}
+    for rule in DETECTORS:
+        assert set(rule.reads) <= CATALOGUE.keys()
+    for cause in CAUSES:
+        assert set(cause.explains) <= detectors
+        assert cause.remedies
+        assert set(cause.remedies) <= REMEDIES.keys()
+    explained = {identity for cause in CAUSES for identity in cause.explains}
+    assert {rule.id for rule in DEFAULT if rule.severity != "note"} <= explained
+
+
+def test_one_rule_per_file_and_every_file_is_listed() -> None:
+    folder = Path(steadyrl.stability.__file__).parent
+    listed = {"detectors": DETECTORS, "causes": CAUSES, "checks": CHECKS}
+    listed["remedies"] = tuple(REMEDIES.values())
+    for kind, rules in listed.items():
+        files = [file for file in (folder / kind).glob("*.py") if file.name != "__init__.py"]
+        assert len(files) == len(rules), kind
+
+
+@pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: f"{cause.id}-{cause.name}")
+def test_every_cause_names_itself_on_its_own_evidence_and_not_on_health(cause: Cause) -> None:
+    from tests.rules.cases import CASES
+
+    settings, changes = CASES[cause.id]
+    config = parse_config(
+        {"algorithm": "ddpg", "total_env_steps": TOTAL_ENV_STEPS, "environment": {"id": "X-v0"}},
+        overrides=settings,
+    )
+    monitor = Monitor(config)
+    for step in trace_of(changes):
+        monitor.observe(step)
+    assert monitor.diagnose()[0].cause == cause.id
+
+
+@pytest.mark.parametrize("remedy", REMEDIES.values(), ids=lambda remedy: remedy.name)
+def test_a_remedys_proposal_is_a_valid_config_that_differs(remedy: Remedy) -> None:
+    config = load_config(
+        "ddpg/stage1",
+        {
+            "learning_rate": 0.05,
+            "tau": 1.0,
+            "noise_std": 3.0,
+            "gamma": 0.5,
+            "buffer_size": 2048,
+            "updates_per_training": 20,
+            "compute.threads": 2,
+        },
+    )
+    window = Window(config.total_env_steps)
+    for step in trace(td__target_std=5000.0, rollout__reward_abs_max=2000.0):
+        window.append(step)
+    changes = remedy.propose(config, window)
+    if remedy.name in ("fix-the-code", "change-the-task"):
+        assert changes is None
+        return
+    assert changes
+    assert config.differences(config.replaced(changes)).keys() == changes.keys()
+
+
+BAD_SETTINGS: dict[str, dict[str, Any]] = {
+    "S001": {"learning_starts": 3},
+    "S002": {"buffer_size": 300},
+    "S003": {"tau": 1.0},
+    "S004": {"noise_std": 0.0},
+    "S005": {"learning_rate": 0.5},
+    "S006": {"batch_size": 1},
+    "S007": {
+        "environment.id": "steadyrl/ResidualControl-v0",
+        "environment.settings": {"termination_penalty": 0.0},
+    },
+    "S008": {"gradient_clip": 1.0, "environment.settings": {"cost_scale": 2000.0}},
+    "S009": {"gamma": 0.5},
+    "S010": {"compute.threads": 64},
+    "S011": {"updates_per_training": 20},
+    "S012": {"evaluation.every_env_steps": 15_000},
+}
+
+
+@pytest.mark.parametrize("rule", CHECKS, ids=lambda rule: rule.name)
+def test_a_check_objects_to_its_setting_and_not_to_the_pendulum_preset(rule: Check) -> None:
+    identity = rule.id
+    bad = load_config("ddpg/pendulum", BAD_SETTINGS[identity])
+    assert identity in [concern.rule for concern in check_config(bad)]
+    assert identity not in [c.rule for c in check_config(load_config("ddpg/pendulum"))]
+
+
+def test_a_finding_is_not_repeated_but_a_worse_one_is_reported() -> None:
+    disk = next(rule for rule in DEFAULT if rule.id == "D033")
+    monitor = _monitor(disk)
+    steps = trace(machine__disk_free_gb=lambda i: 0.5 if i < 30 else 0.05)
+    found = [finding for step in steps for finding in monitor.observe(step)]
+    assert [(f.severity, f.step) for f in found] == [("warning", 1), ("severe", 31)]
+
+
+def test_a_consequence_is_not_reported_as_a_cause_of_its_own() -> None:
+    monitor = _monitor()
+    for step in trace(td__terminal_error=3.0, q__bound_ratio=2.0, critic__loss=90.0):
+        monitor.observe(step)
+    assert {finding.rule for finding in monitor.findings} >= {"D018", "D005", "D006"}
+    assert [diagnosis.cause for diagnosis in monitor.diagnose()] == ["C206"]
+
+
+def test_without_a_confident_cause_the_answer_is_unknown() -> None:
+    monitor = Monitor(None)
+    for step in trace(critic__gradient_norm_max=after_spike):
+        monitor.observe(step)
+    assert [finding.rule for finding in monitor.findings] == ["D004"]
+    assert all(diagnosis.confidence < 0.5 for diagnosis in monitor.diagnose())
+
+
+def after_spike(index: int) -> float:
+    return 3000.0 if index == 50 else 30.0
+
+
+def test_a_monitor_says_which_signals_it_lacked() -> None:
+    monitor = _monitor()
+    for step in trace():
+        signals = {name: v for name, v in step.signals.items() if name != "td.target_std"}
+        monitor.observe(type(step)(step.index, step.env_steps, step.seconds, signals))
+    assert monitor.unmeasured()["D006"] == ["td.target_std"]

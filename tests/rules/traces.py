@@ -1,0 +1,163 @@
+"""For every detector a trace of Steps on which it must fire and one on which it must stay quiet."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+from steadyrl.core.records import Step
+
+Value = float | Sequence[float] | Callable[[int], float]
+Trace = list[Step]
+
+HEALTHY: Mapping[str, Value] = {
+    "train.updates": lambda i: 100.0 * (i + 1),
+    "critic.update_ratio": 0.03,
+    "actor.update_ratio": 0.03,
+    "critic.gradient_norm": 10.0,
+    "critic.gradient_norm_max": lambda i: 30.0 + i % 3,
+    "actor.gradient_norm_max": lambda i: 3.0 + i % 2,
+    "critic.loss": 1.0,
+    "td.target_std": 10.0,
+    "q.mean": -20.0,
+    "q.bound_ratio": 0.1,
+    "q.abs_max": 50.0,
+    "action.saturation": 0.4,
+    "target.change": 0.02,
+    "target.drift": 0.03,
+    "action.noise": 0.08,
+    "observation.scale_ratio": 8.0,
+    "observation.constant_share": 0.0,
+    "td.terminal_error": 0.0,
+    "replay.truncated_as_terminated": 0.0,
+    "replay.misaligned_share": 0.0,
+    "actor.improvement": 0.5,
+    "replay.duplicate_share": 0.01,
+    "td.fresh_ratio": 1.2,
+    "critic.dormant_share": 0.1,
+    "actor.dormant_share": 0.1,
+    "replay.size": lambda i: 100.0 * (i + 1),
+    "time.env_steps_per_second": lambda i: 500.0 + i % 5,
+    "machine.load_per_core": 1.0,
+    "machine.cpu_share": 0.98,
+    "machine.swap_mb_per_second": 0.0,
+    "machine.disk_free_gb": 50.0,
+    "rollout.length_mean": 100.0,
+    "rollout.terminated_share": 0.0,
+    "rollout.reward_mean": -1.0,
+    "eval.return_mean": lambda i: -100.0 + 5.0 * min(i, 15),
+    "eval.return_std": 5.0,
+    "eval.length_mean": 100.0,
+    "q.optimism": 0.1,
+}
+
+
+def trace(**changes: Value) -> Trace:
+    """Healthy Steps with some signals changed (`__` in a name stands for a dot)."""
+    return trace_of(changes)
+
+
+def trace_of(changes: Mapping[str, Value]) -> Trace:
+    """The same from a mapping."""
+    signals = {**HEALTHY, **{name.replace("__", "."): value for name, value in changes.items()}}
+
+    def at(value: Value, index: int) -> float:
+        if callable(value):
+            return value(index)
+        if isinstance(value, Sequence):
+            return value[min(index, len(value) - 1)]
+        return value
+
+    return [
+        Step(i + 1, 100 * (i + 1), 0.1 * i, {name: at(v, i) for name, v in signals.items()})
+        for i in range(60)
+    ]
+
+
+def after(index: int, before: float, then: float) -> Callable[[int], float]:
+    """One value up to an index, another from there on."""
+    return lambda i: before if i < index else then
+
+
+def _noisy_flat(i: int) -> float:
+    return -100.0 + 4.0 * math.sin(7.0 * i)
+
+
+CUT_SHORT: Mapping[str, Value] = {
+    "rollout__length_mean": after(30, 40.0, 11.0),
+    "rollout__terminated_share": 1.0,
+    "rollout__reward_mean": after(30, -1100.0, -1280.0),
+    "eval__length_mean": after(30, 170.0, 11.0),
+}
+GOAL_REACHED = {**CUT_SHORT, "rollout__reward_mean": after(30, -1100.0, -300.0)}
+
+# id -> (fires, quiet); the quiet one is as close to firing as a healthy run may come
+TRACES: Mapping[str, tuple[Trace, Trace]] = {
+    "D001": (trace(q__mean=after(40, 1.0, math.nan)), trace(q__mean=1e30)),
+    "D002": (trace(actor__update_ratio=0.0), trace(actor__update_ratio=lambda i: float(i % 2))),
+    "D003": (
+        trace(critic__update_ratio=1e-5, actor__update_ratio=1e-5),
+        trace(critic__update_ratio=1e-5, actor__update_ratio=3e-3),
+    ),
+    "D004": (
+        trace(critic__gradient_norm_max=after(50, 30.0, 3000.0)),
+        trace(critic__gradient_norm_max=lambda i: 30.0 * 1.1**i),
+    ),
+    "D005": (trace(q__bound_ratio=1.2), trace(q__bound_ratio=lambda i: 1.5 if i % 3 == 0 else 0.9)),
+    "D006": (trace(critic__loss=80.0), trace(critic__loss=1e8, td__target_std=1e5)),
+    "D007": (trace(td__target_std=5000.0), trace(td__target_std=300.0, critic__loss=1e5)),
+    "D008": (
+        trace(action__saturation=0.97, eval__return_mean=lambda i: -100.0 - i),
+        trace(action__saturation=0.97),
+    ),
+    "D009": (
+        trace(eval__return_mean=lambda i: -100.0 + 5.0 * min(i, 15) if i < 40 else -95.0),
+        trace(eval__return_mean=lambda i: -100.0 + 5.0 * min(i, 15) - 20.0 * (i % 4 == 0)),
+    ),
+    "D010": (trace_of(CUT_SHORT), trace_of(GOAL_REACHED)),
+    "D011": (trace(eval__return_mean=_noisy_flat), trace(eval__return_mean=lambda i: -100.0 + i)),
+    "D012": (trace(target__change=1e-6), trace(target__change=0.002)),
+    "D013": (trace(target__drift=0.001), trace(target__drift=0.01)),
+    "D014": (trace(action__noise=0.001), trace(action__noise=lambda i: 0.03 if i % 4 else 0.0)),
+    "D015": (trace(action__noise=0.6), trace(action__noise=0.25)),
+    "D016": (trace(observation__scale_ratio=400.0), trace(observation__scale_ratio=60.0)),
+    "D017": (trace(observation__constant_share=1.0), trace(observation__constant_share=0.4)),
+    "D018": (trace(td__terminal_error=0.3), trace(td__terminal_error=0.0)),
+    "D019": (trace(replay__truncated_as_terminated=1.0), trace()),
+    "D020": (trace(replay__misaligned_share=0.3), trace()),
+    "D021": (
+        trace(actor__improvement=-0.2),
+        trace(actor__improvement=lambda i: -0.2 if i % 2 else 0.3),
+    ),
+    "D022": (
+        trace(replay__duplicate_share=0.4),
+        trace(replay__duplicate_share=after(6, 0.4, 0.1)),
+    ),
+    "D023": (
+        trace(td__fresh_ratio=6.0),
+        trace(td__fresh_ratio=lambda i: 6.0 if i % 3 == 0 else 2.0),
+    ),
+    "D024": (trace(critic__dormant_share=after(30, 0.1, 0.8)), trace(critic__dormant_share=0.7)),
+    "D025": (trace(q__optimism=5.0), trace(q__optimism=lambda i: 5.0 if i < 10 else -0.5)),
+    "D026": (
+        trace(setting__gradient_clip=0.01, critic__gradient_norm=10.0),
+        trace(setting__gradient_clip=1.0, critic__gradient_norm=10.0),
+    ),
+    "D027": (trace(replay__size=128.0), trace(replay__size=lambda i: min(100.0 * i, 5000.0))),
+    "D030": (
+        trace(time__env_steps_per_second=after(50, 500.0, 60.0)),
+        trace(time__env_steps_per_second=after(50, 500.0, 260.0)),
+    ),
+    "D031": (
+        trace(machine__load_per_core=3.0, machine__cpu_share=0.4),
+        trace(machine__load_per_core=3.0, machine__cpu_share=0.95),
+    ),
+    "D032": (
+        trace(machine__swap_mb_per_second=20.0),
+        trace(machine__swap_mb_per_second=lambda i: 20.0 * (i % 9 == 0)),
+    ),
+    "D033": (trace(machine__disk_free_gb=0.5), trace(machine__disk_free_gb=3.0)),
+    "D040": (trace(critic__loss=12_000.0), trace(critic__loss=9_000.0)),
+}
+
+TOTAL_ENV_STEPS = 6000
