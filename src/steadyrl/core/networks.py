@@ -2,7 +2,8 @@
 
 All weights live in one flat vector and all gradients in another, so the optimiser, the target
 update and every norm are single operations, and passes reuse their buffers. Against autograd this
-saves a quarter to a third of an update (see docs/decisions.md); a test holds it to autograd.
+saves a quarter to a third of an update (see docs/decisions.md); a test holds it to autograd. No
+tensor here requires a gradient, so autograd has nothing to record and needs no switching off.
 """
 
 from __future__ import annotations
@@ -44,6 +45,11 @@ class DenseNetwork:
         self.parameters = _initial_parameters(self.sizes, seed).to(self.device)
         self.gradient = torch.zeros_like(self.parameters)
         self._layers = _views(self.parameters, self.sizes)
+        self._numpy_layers = (
+            [(weight.numpy().T, bias.numpy()) for weight, bias in self._layers]
+            if self.device.type == "cpu"
+            else []
+        )
         if precision == "bf16":
             self._rounded = self.parameters.to(torch.bfloat16)
             self._rounded_gradient = torch.zeros_like(self._rounded)
@@ -52,6 +58,7 @@ class DenseNetwork:
         else:
             self._work_layers = self._layers
             self._gradient_layers = _views(self.gradient, self.sizes)
+        self._transposed = [(weight.t(), bias) for weight, bias in self._work_layers]
         self._activations: dict[int, list[Tensor]] = {}
         self._deltas: dict[int, list[Tensor]] = {}
         self._inputs = torch.empty(0)
@@ -64,7 +71,6 @@ class DenseNetwork:
         twin.parameters.copy_(self.parameters)
         return twin
 
-    @torch.no_grad()
     def forward(self, inputs: Tensor) -> Tensor:
         """Outputs of shape (rows, outputs), float32; activations are kept for `backward`."""
         if self.precision == "bf16":
@@ -72,16 +78,15 @@ class DenseNetwork:
             inputs = inputs.to(torch.bfloat16)
         activations = self._workspace(self._activations, len(inputs))
         self._inputs = current = inputs
-        last = len(self._work_layers) - 1
-        for index, (weight, bias) in enumerate(self._work_layers):
-            current = torch.addmm(bias, current, weight.t(), out=activations[index])
+        last = len(self._transposed) - 1
+        for index, (weight, bias) in enumerate(self._transposed):
+            current = torch.addmm(bias, current, weight, out=activations[index])
             if index < last:
                 current.relu_()
         if self.output == "tanh":
             current.tanh_()
         return current.float()
 
-    @torch.no_grad()
     def backward(
         self, output_gradient: Tensor, *, parameters: bool = True, inputs: bool = False
     ) -> Tensor | None:
@@ -110,13 +115,14 @@ class DenseNetwork:
 
     def act(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
         """Outputs for a few observations, without keeping anything."""
-        if self.device.type != "cpu" or len(observations) > NUMPY_ROWS:
+        if not self._numpy_layers or len(observations) > NUMPY_ROWS:
             outputs = self.forward(torch.from_numpy(observations).to(self.device))
             return outputs.cpu().numpy().copy()
         current = observations
-        last = len(self._layers) - 1
-        for index, (weight, bias) in enumerate(self._layers):
-            current = current @ weight.numpy().T + bias.numpy()
+        last = len(self._numpy_layers) - 1
+        for index, (weight, bias) in enumerate(self._numpy_layers):
+            current = current @ weight
+            current += bias
             if index < last:
                 np.maximum(current, 0.0, out=current)
         return np.tanh(current) if self.output == "tanh" else current
@@ -171,7 +177,6 @@ class Adam:
         self._mean = torch.zeros_like(network.parameters)
         self._square = torch.zeros_like(network.parameters)
 
-    @torch.no_grad()
     def step(self, learning_rate: float, clip: float | None = None) -> float:
         """One step along the network's gradient; returns the gradient's norm before clipping."""
         gradient = self._network.gradient

@@ -61,6 +61,7 @@ class Rescue:
             "diagnoses": [diagnosis.to_json() for diagnosis in self.diagnoses],
             "tried": self.tried,
             "verified": self.verified,
+            "control": None if self.control is None else _row(self.control),
             "chosen": None if self.chosen is None else asdict(self.chosen),
         }
 

@@ -16,6 +16,7 @@ from steadyrl.core.signals import CATALOGUE
 from steadyrl.store.files import write_atomically
 from steadyrl.store.run_directory import RunDirectory
 
+FACTS = 4  # runs whose facts are listed; a rescue has a dozen
 POINTS = 2000  # per curve; extremes of each bucket are kept, so spikes stay visible
 
 GROUPS = {
@@ -66,8 +67,8 @@ def write_report(runs: Sequence[Path], output: Path | None = None) -> Path:
     return path
 
 
-def render(stores: Sequence[RunDirectory]) -> str:
-    """The whole page as text."""
+def render(stores: Sequence[RunDirectory], *, preface: str = "") -> str:
+    """The whole page as text; `preface` is HTML that comes first."""
     from plotly.offline import get_plotlyjs
 
     series = {store.path.name: list(store.steps()) for store in stores}
@@ -85,13 +86,13 @@ def render(stores: Sequence[RunDirectory]) -> str:
                 cards.append(_card(name, identity))
         if cards:
             sections.append(f"<h2>{title}</h2><div class='grid'>{''.join(cards)}</div>")
-    title = ", ".join(series)
+    title = ", ".join(series) if len(series) <= 3 else f"{len(series)} runs"
     return (
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
         f"<title>{escape(title)} · steadyrl</title><style>{STYLE}</style>"
         f"<script>{get_plotlyjs()}</script></head><body>"
         f"<h1>{escape(title)}</h1><p class='sub'>steadyrl report</p>"
-        f"{''.join(_facts(store) for store in stores)}{''.join(sections)}"
+        f"{preface}{''.join(_facts(store) for store in stores[:FACTS])}{''.join(sections)}"
         f"<h2>Events</h2>{''.join(_events(store) for store in stores)}"
         f"{''.join(_settings(store) for store in stores)}"
         f"<script>const CHARTS = {_json(charts)};{SCRIPT}</script></body></html>"

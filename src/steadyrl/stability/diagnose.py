@@ -21,7 +21,8 @@ def explain_findings(case: Case) -> list[Diagnosis]:
     seen = {finding.rule for finding in case.findings}
     weighed = [(cause, cause.weigh(case)) for cause in CAUSES if seen & set(cause.explains)]
     known = [(cause, weight) for cause, weight in weighed if weight.confidence >= FLOOR]
-    known.sort(key=lambda pair: -pair[1].confidence)
+    # A slow machine is worth knowing, but it never explains what training does.
+    known.sort(key=lambda pair: (pair[0].concerns == "machine", -pair[1].confidence))
     diagnoses: list[Diagnosis] = []
     explained: set[str] = set()
     for cause, weight in known:

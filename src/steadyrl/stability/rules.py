@@ -88,6 +88,7 @@ class Cause:
     would_decide: str
     remedies: tuple[str, ...]
     weigh: Callable[[Case], Weight]
+    concerns: Literal["training", "machine"] = "training"
     references: tuple[str, ...] = ()
 
 

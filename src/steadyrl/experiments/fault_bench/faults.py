@@ -36,22 +36,22 @@ RESIDUAL = {
 PATIENTS: Mapping[str, Mapping[str, Any]] = {
     "pendulum": {
         **COMMON,
-        "total_env_steps": 8000,
+        "total_env_steps": 6000,
         "environment": {"id": "Pendulum-v1"},
-        "evaluation": {"every_env_steps": 400, "episodes": 5},
+        "evaluation": {"every_env_steps": 300, "episodes": 5},
     },
     "point-mass": {
         **COMMON,
-        "total_env_steps": 6000,
+        "total_env_steps": 4000,
         "environment": {"id": "bench/PointMass-v0"},
-        "evaluation": {"every_env_steps": 300, "episodes": 5},
+        "evaluation": {"every_env_steps": 200, "episodes": 5},
     },
     "residual": {
         **COMMON,
-        "total_env_steps": 8000,
+        "total_env_steps": 5000,
         "reward_scale": 0.001,
         "environment": {"id": "steadyrl/ResidualControl-v0", "settings": RESIDUAL},
-        "evaluation": {"every_env_steps": 400, "episodes": 5},
+        "evaluation": {"every_env_steps": 250, "episodes": 5},
     },
 }
 
@@ -218,7 +218,7 @@ HEALTHY: Mapping[str, Mapping[str, Any]] = {
     "clipped": {"gradient_clip": 10.0},
     "tau-0.01": {"tau": 0.01, "noise_std": 0.2},
     "slow-learner": {"learning_rate": 1e-4},
-    "converged": {"total_env_steps": 16_000},
+    "converged": {"total_env_steps": 10_000},
 }
 
 

@@ -24,4 +24,5 @@ CAUSE = Cause(
     would_decide="Running it alone on the machine.",
     remedies=("R320",),
     weigh=weigh,
+    concerns="machine",
 )

@@ -1,0 +1,76 @@
+"""`steadyrl rescue`: from a config that fails to a config that is proved to work."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+from steadyrl.cli.settings import parse_setting_flags, parse_with_settings
+from steadyrl.core.configs import load_config
+from steadyrl.core.errors import ConfigError
+
+EPILOG = """\
+Trains until something severe is found, ranks causes, tries their remedies against an unchanged
+control and a random fix, verifies the best on fresh seeds against the original config, and writes
+rescued.yaml, rescue.json and report.html. Exit code 0 only if the fix is verified (or nothing was
+wrong). Run it again with the same --output and it goes on where it stopped.
+
+examples:
+  steadyrl rescue ddpg/stage1
+  steadyrl rescue my.yaml --seeds 5 --workers 4
+  steadyrl rescue my.yaml --also batch_size=256
+"""
+
+
+def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
+    """Rescue and tell the story."""
+    parser.add_argument("config", metavar="CONFIG", help="preset name or YAML file")
+    parser.add_argument("--output", type=Path, help="folder (default: runs/rescue-...)")
+    parser.add_argument("--seeds", type=int, default=3, help="fresh seeds to verify on")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="runs at a time")
+    parser.add_argument(
+        "--also",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a change of your own to be tried beside the remedies; may be repeated",
+    )
+    parser.add_argument("--json", action="store_true", help="print the result as JSON on stdout")
+    arguments, overrides = parse_with_settings(parser, argv)
+    config = load_config(arguments.config, overrides)
+    from steadyrl.experiments.rescue import rescue
+    from steadyrl.report.rescue import print_rescue, write_rescue_report
+    from steadyrl.run import default_name
+
+    folder = arguments.output or Path("runs") / f"rescue-{default_name(config)}"
+    _refuse_other_config(folder, config.to_yaml())
+    started = time.monotonic()
+
+    def say(line: str) -> None:
+        sys.stderr.write(f"[{time.monotonic() - started:5.0f} s] {line}\n")
+
+    also = [parse_setting_flags([f"--{text}"]) for text in arguments.also]
+    result = rescue(
+        config, folder, seeds=arguments.seeds, workers=arguments.workers, also=also, say=say
+    )
+    report = write_rescue_report(folder)
+    if arguments.json:
+        sys.stdout.write(json.dumps({**result.to_json(), "report": str(report)}) + "\n")
+    else:
+        print_rescue(folder, report)
+    return 0 if result.status in ("healthy", "verified") else 1
+
+
+def _refuse_other_config(folder: Path, text: str) -> None:
+    """A folder belongs to one config: going on with another would mix two experiments."""
+    file = folder / "config.yaml"
+    if file.exists() and file.read_text("utf-8") != text:
+        raise ConfigError(
+            f"{folder} holds the rescue of another config. Choose another --output, or remove it."
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")

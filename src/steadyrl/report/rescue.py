@@ -1,0 +1,164 @@
+"""The story of a rescue, on the terminal and as a page. Reads rescue.json and run files only."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape as plain
+from rich.table import Table
+
+from steadyrl.report.html import render
+from steadyrl.store.files import write_atomically
+from steadyrl.store.run_directory import RunDirectory
+
+BASELINES = ("random fix", "asked for")
+
+
+def print_rescue(folder: Path, report: Path) -> None:
+    """Cause, what was tried, whether it is proved."""
+    story = _story(folder)
+    console = Console(highlight=False)
+    console.print(
+        f"\n[bold]{story['status'].upper()}[/]  {plain(story['message'])}", soft_wrap=True
+    )
+    for diagnosis in story["diagnoses"][:1]:
+        console.print(
+            f"\ncause  [bold]{diagnosis['cause']} {diagnosis['name']}[/] "
+            f"({diagnosis['confidence']:.2f})"
+        )
+        for text in diagnosis["evidence_for"]:
+            console.print(f"  for      {plain(text)}", soft_wrap=True)
+        for text in diagnosis["evidence_against"]:
+            console.print(f"  against  {plain(text)}", soft_wrap=True)
+    if story["tried"]:
+        console.print()
+        console.print(_tried_table(story))
+    for sentence in hypotheses(story):
+        console.print(plain(sentence), soft_wrap=True)
+    if story["verified"]:
+        console.print()
+        console.print(_verified_table(story))
+    console.print()
+    if (folder / "rescued.yaml").exists():
+        console.print(f"config  {folder / 'rescued.yaml'}", soft_wrap=True)
+    console.print(f"report  {report}", soft_wrap=True)
+
+
+def hypotheses(story: dict[str, Any]) -> list[str]:
+    """What became of the changes that the user asked for."""
+    said = []
+    for row in story["tried"]:
+        if row["origin"] == "asked for":
+            verdict = "helped" if row["helped"] else "did not help"
+            said.append(
+                f"{row['name']} {verdict}: episodes of {row['final_length']:,.0f} steps, "
+                f"return {row['final_return']:,.4g}"
+            )
+    return said
+
+
+def write_rescue_report(folder: Path) -> Path:
+    """A page with the story and the curves of every run that was made for it."""
+    story = _story(folder)
+    runs = [RunDirectory.open(folder / "original")]
+    runs += [RunDirectory.open(Path(row["run"])) for row in story["tried"]]
+    runs += [
+        RunDirectory.open(Path(r[side]["run"]))
+        for r in story["verified"]
+        for side in ("before", "after")
+    ]
+    path = folder / "report.html"
+    write_atomically(path, render(runs, preface=_preface(story, folder)).encode())
+    return path
+
+
+def _story(folder: Path) -> dict[str, Any]:
+    story: dict[str, Any] = json.loads((folder / "rescue.json").read_text("utf-8"))
+    return story
+
+
+def _tried_table(story: dict[str, Any]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for title in ("tried", "why", "return", "length", "state", "helped"):
+        table.add_column(title, overflow="fold")
+    for row in _rows(story):
+        table.add_row(*row)
+    return table
+
+
+def _rows(story: dict[str, Any]) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    if story["control"]:
+        control = story["control"]
+        rows.append(("control", "no fix", *_result(control), ""))
+    for row in story["tried"]:
+        changes = ", ".join(f"{k.rpartition('.')[2]}={v}" for k, v in row["changes"].items())
+        name = row["name"] if row["origin"] == "asked for" else f"{row['name']}: {changes}"
+        rows.append((name, row["origin"], *_result(row), "yes" if row["helped"] else "no"))
+    return rows
+
+
+def _result(row: dict[str, Any]) -> tuple[str, str, str]:
+    sick = " ".join(row["severe"])
+    state = "healthy" if row["status"] == "finished" and not sick else f"{row['status']} {sick}"
+    return f"{row['final_return']:,.4g}", f"{row['final_length']:,.0f}", state
+
+
+def _verified_table(story: dict[str, Any]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for title in ("fresh seed", "original: return, length", "rescued: return, length", "better"):
+        table.add_column(title)
+    for row in story["verified"]:
+        before, after = row["before"], row["after"]
+        table.add_row(
+            str(row["seed"]),
+            f"{before['final_return']:,.4g}, {before['final_length']:,.0f}",
+            f"{after['final_return']:,.4g}, {after['final_length']:,.0f}",
+            "yes" if row["better"] else "no",
+        )
+    return table
+
+
+def _preface(story: dict[str, Any], folder: Path) -> str:
+    parts = [f"<h2>{escape(story['status'])}: {escape(story['message'])}</h2>"]
+    for diagnosis in story["diagnoses"][:2]:
+        points = [f"<li>for: {escape(text)}</li>" for text in diagnosis["evidence_for"]]
+        points += [f"<li>against: {escape(text)}</li>" for text in diagnosis["evidence_against"]]
+        parts.append(
+            f"<p><b>{diagnosis['cause']} {escape(diagnosis['name'])}</b> "
+            f"(confidence {diagnosis['confidence']:.2f})</p><ul>{''.join(points)}</ul>"
+        )
+    if story["tried"]:
+        head = ("tried", "why", "return", "length", "state", "helped")
+        parts.append(_html_table(head, _rows(story)))
+    parts += [f"<p>{escape(sentence)}</p>" for sentence in hypotheses(story)]
+    if story["verified"]:
+        head = ("fresh seed", "original return", "length", "rescued return", "length", "better")
+        rows = [
+            (
+                str(row["seed"]),
+                *_result(row["before"])[:2],
+                *_result(row["after"])[:2],
+                "yes" if row["better"] else "no",
+            )
+            for row in story["verified"]
+        ]
+        parts.append("<h2>Verification from scratch on fresh seeds</h2>" + _html_table(head, rows))
+    rescued = folder / "rescued.yaml"
+    if rescued.exists():
+        text = escape(rescued.read_text("utf-8"))
+        parts.append(f"<details><summary>rescued.yaml</summary><pre>{text}</pre></details>")
+    return "".join(parts)
+
+
+def _html_table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    titles = "".join(f"<th>{escape(title)}</th>" for title in head)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+    )
+    return f"<table><tr>{titles}</tr>{body}</table>"
