@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test test-slow check format bench-env bench-speed bench-learning clean help
+.PHONY: docs demo test test-slow check format bench-env bench-speed bench-learning clean help
 
 help:
 	@echo "make demo         set up, train the documented example, show its curve and its report"
@@ -11,6 +11,7 @@ help:
 	@echo "make test-slow    the tests that train for minutes"
 	@echo "make check        ruff, format, mypy, import directions"
 	@echo "make format       let ruff rewrite"
+	@echo "make docs         generate docs/rules.md from the rules"
 	@echo "make bench-env    the peers' virtual environment; then bench-speed, bench-learning"
 
 $(READY): pyproject.toml constraints.txt
@@ -36,6 +37,9 @@ check: $(READY)
 format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+docs: $(READY)
+	$(BIN)/steadyrl rules --markdown > docs/rules.md
 
 bench-env: .venv-bench/.ready
 

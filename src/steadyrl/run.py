@@ -17,17 +17,27 @@ from typing import Any, Literal
 
 from steadyrl.algorithms.training import Training, prepare
 from steadyrl.core.configs.run import RunConfig
-from steadyrl.core.errors import CheckpointError, SteadyError
+from steadyrl.core.errors import CheckpointError, SteadyError, TrainingDiverged
 from steadyrl.core.machine import MachineMeter
-from steadyrl.core.records import Finding, RunStatus, RunSummary, Step
+from steadyrl.core.records import (
+    Evidence,
+    Finding,
+    RunStatus,
+    RunSummary,
+    Step,
+    number_to_json,
+)
 from steadyrl.stability.guard import MAX_ACTIONS, choose_action
 from steadyrl.stability.monitor import Monitor
+from steadyrl.stability.probes import ask_all
+from steadyrl.store.black_box import BLACK_BOX_STEPS, write_black_box
 from steadyrl.store.run_directory import RunDirectory, free_run_path
 
 GuardMode = Literal["off", "watch", "act", "stop"]
 
 # The only setting a resumed run may change: it moves the end, not the path.
 EXTENDABLE = "total_env_steps"
+NON_FINITE = "D001"
 
 
 @dataclass(frozen=True)
@@ -126,15 +136,18 @@ def drive(
     status, message = "failed", ""
     try:
         with interrupts(controls):
-            for step in training.steps:
-                findings = scribe.record(step)
-                observers.step(step)
-                for finding in findings:
-                    observers.finding(finding)
-                if any(finding.severity == "severe" for finding in findings):
-                    scribe.respond(findings, controls)
-                if controls.stopping:
+            while True:
+                try:
+                    for step in training.steps:
+                        findings = scribe.record(step)
+                        observers.step(step)
+                        scribe.respond(findings, controls, observers)
+                        if controls.stopping:
+                            break
                     break
+                except TrainingDiverged as error:
+                    if not scribe.survive(error, controls, observers):
+                        raise
         scribe.checkpoint()
         status, message = controls.status, controls.reason
     except SteadyError as error:
@@ -154,6 +167,7 @@ class _Scribe:
         self._machine = MachineMeter(store.path)
         self._tried: set[str] = set()
         self._remedied: dict[str, tuple[Any, str]] = {}
+        self._probes: dict[str, Evidence] = {}
         self._look_back()
 
     def _look_back(self) -> None:
@@ -182,16 +196,47 @@ class _Scribe:
             self.checkpoint()
         return findings
 
-    def respond(self, findings: list[Finding], controls: Controls) -> None:
-        """On a severe finding: nothing, stop, or go back and try an automatic remedy."""
-        worst = next(f for f in findings if f.severity == "severe")
+    def survive(self, error: TrainingDiverged, controls: Controls, observers: Observers) -> bool:
+        """After divergence: open the black box, and go on from a good checkpoint if allowed."""
+        at = self._last or Step(0, 0, 0.0, {})
+        finding = Finding(
+            rule=NON_FINITE,
+            name="non-finite-signal",
+            severity="severe",
+            step=at.index,
+            env_steps=at.env_steps,
+            message=str(error),
+            evidence={},
+        )
+        self._monitor.findings.append(finding)
+        self._store.append_event("finding", at.index, **_but(finding.to_json(), "step"))
+        self.respond([finding], controls, observers)
+        return self._guard == "act" and not controls.stopping
+
+    def respond(self, findings: list[Finding], controls: Controls, observers: Observers) -> None:
+        """On a severe finding: look closer, then nothing, stop, or try an automatic remedy."""
+        for finding in findings:
+            observers.finding(finding)
+        severe = [finding for finding in findings if finding.severity == "severe"]
+        if not severe:
+            return
+        worst = severe[0]
         verdict = f"{worst.rule} {worst.name}: {worst.message}"
+        self._probes = ask_all(self._training.examine())
+        for evidence in self._probes.values():
+            values = {name: number_to_json(value) for name, value in evidence.values.items()}
+            self._store.append_event(
+                "probe", worst.step, probe=evidence.probe, statement=evidence.statement, **values
+            )
+        if any(finding.rule == NON_FINITE for finding in severe):
+            self.dump_black_box(verdict)
         if self._guard == "stop":
             controls.stop("stopped", verdict)
         if self._guard != "act":
             return
         config, window = self._config, self._monitor.window
-        action = choose_action(self._monitor.diagnose(), config, window, self._tried)
+        diagnoses = self._monitor.diagnose(self._probes)
+        action = choose_action(diagnoses, config, window, self._tried)
         good = self._store.checkpoints.last_good()
         if action is None or good is None or len(self._tried) >= MAX_ACTIONS:
             lacking = "good checkpoint" if action is not None and good is None else "remedy"
@@ -204,6 +249,14 @@ class _Scribe:
         self._store.append_event(
             "action", good, remedy=action.remedy, changes=dict(action.changes), because=because
         )
+
+    def dump_black_box(self, because: str) -> None:
+        """Everything needed to understand a number that is not finite."""
+        bad, batch = self._training.black_box()
+        steps = [step.to_json() for step in self._store.steps()][-BLACK_BOX_STEPS:]
+        write_black_box(self._store.path, because=because, bad=bad, batch=batch, steps=steps)
+        last = self._last.index if self._last else 0
+        self._store.append_event("black box", last, first_bad_tensor=bad, because=because)
 
     def _go_back(self, step: int) -> None:
         self._training.load_state_dict(self._store.checkpoints.load(step))
@@ -225,7 +278,7 @@ class _Scribe:
         """Write the diagnosis and the summary, and let go of the files."""
         summary = self._summary(status, message)
         try:
-            for diagnosis in self._monitor.diagnose():
+            for diagnosis in self._monitor.diagnose(self._probes):
                 last = self._last.index if self._last else 0
                 self._store.append_event("diagnosis", last, **diagnosis.to_json())
             self._store.write_summary(summary)

@@ -13,8 +13,9 @@ from steadyrl.stability.causes import CAUSES
 from steadyrl.stability.check import check_config
 from steadyrl.stability.checks import CHECKS
 from steadyrl.stability.detectors import DEFAULT, OPTIONAL
-from steadyrl.stability.explain import all_rules, explain, find_rule
+from steadyrl.stability.explain import all_rules, explain, find_rule, rules_page
 from steadyrl.stability.monitor import Monitor
+from steadyrl.stability.probes import ask_all
 from steadyrl.stability.remedies import REMEDIES
 from steadyrl.stability.rules import Cause, Check, Detector, Remedy
 from steadyrl.stability.window import Window
@@ -58,7 +59,7 @@ def test_every_rule_has_an_id_a_name_and_a_full_text() -> None:
     assert len({rule.id for rule in rules}) == len(rules)
     assert len({rule.name for rule in rules}) == len(rules)
     for rule in rules:
-        assert re.fullmatch(r"[SDCRP]\d{3}", rule.id)
+        assert re.fullmatch(r"[SDCRQ]\d{3}", rule.id)
         assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", rule.name)
         for name, value in vars(rule).items():
             if isinstance(value, str):
@@ -181,6 +182,30 @@ def test_without_a_confident_cause_the_answer_is_unknown() -> None:
 
 def after_spike(index: int) -> float:
     return 3000.0 if index == 50 else 30.0
+
+
+def test_docs_rules_is_what_the_rules_say() -> None:
+    written = (Path(__file__).resolve().parents[2] / "docs" / "rules.md").read_text("utf-8")
+    assert written == rules_page(), "run 'make docs'"
+
+
+@pytest.mark.parametrize(
+    ("look", "said"),
+    [
+        ({"batch.loss": 90.0, "batch.loss_one_step_ago": 1.0}, "the steps did it, not the data"),
+        ({"batch.loss": 1.0, "batch.loss_one_step_ago": 1.1}, "was the same"),
+        ({"ends.terminal_error": 2.0}, "treated wrongly"),
+        ({"ends.terminal_error": 0.0, "ends.truncated_as_terminated": 0.0}, "treated rightly"),
+        ({"batch.top_percent_share": 0.9}, "a few transitions drive the gradient"),
+        ({"capacity.rank_share": 0.01}, "has lost most of its capacity"),
+        ({"batch.top_percent_share": float("nan")}, ""),
+        ({}, ""),
+    ],
+)
+def test_a_probe_answers_only_from_finite_numbers(look: dict[str, float], said: str) -> None:
+    answers = [evidence.statement for evidence in ask_all(look).values()]
+    assert len(answers) == int(bool(said))
+    assert all(said in answer for answer in answers)
 
 
 def test_a_monitor_says_which_signals_it_lacked() -> None:

@@ -98,6 +98,10 @@ class DDPGLearner:
             "actor.improvement": float(new) - float(old),
         }
 
+    def remembered_critic(self) -> Tensor:
+        """The critics' weights at the last look."""
+        return self._remembered["critic"]
+
     def _weights(self) -> dict[str, Tensor]:
         return {
             "critic": torch.cat([critic.parameters for critic in self.critics]),

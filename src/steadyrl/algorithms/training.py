@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 import torch
+from numpy.typing import NDArray
 
 from steadyrl.algorithms.ddpg import DDPGLearner, train_ddpg
+from steadyrl.algorithms.examine_ddpg import examine, first_non_finite, last_batch
 from steadyrl.core.config import LiveConfig
 from steadyrl.core.configs.ddpg import DDPGConfig
 from steadyrl.core.configs.run import ComputeConfig, RunConfig
@@ -32,12 +34,19 @@ class Learner(Protocol):
 
 @dataclass(frozen=True)
 class Training:
-    """A config in force, its environments, its learner, and the Steps they will yield."""
+    """A config in force, its environments, its learner, and how to make them yield Steps."""
 
     live: LiveConfig[RunConfig]
     envs: Envs
     learner: Learner
-    steps: Iterator[Step]
+    begin: Callable[[], Iterator[Step]]
+    examine: Callable[[], dict[str, float]]  # a closer look, for probes
+    black_box: Callable[[], tuple[str | None, NDArray[Any]]]  # first bad tensor, last batch
+
+    @property
+    def steps(self) -> Iterator[Step]:
+        """The Steps from here on; asked for again, they go on from where the learner stands."""
+        return self.begin()
 
     def state_dict(self) -> dict[str, Any]:
         """Everything the coming Steps depend on."""
@@ -67,8 +76,14 @@ def prepare(config: RunConfig) -> Training:
     if isinstance(config, DDPGConfig):
         live = LiveConfig(config)
         learner = DDPGLearner(config, envs, device)
-        steps = train_ddpg(live, envs, learner)
-        return Training(cast(LiveConfig[RunConfig], live), envs, learner, steps)
+        return Training(
+            live=cast(LiveConfig[RunConfig], live),
+            envs=envs,
+            learner=learner,
+            begin=lambda: train_ddpg(live, envs, learner),
+            examine=lambda: examine(learner, live.now),
+            black_box=lambda: (first_non_finite(learner, live.now), last_batch(learner)),
+        )
     raise ConfigError(f"algorithm = {config.algorithm!r} has no trainer.")
 
 

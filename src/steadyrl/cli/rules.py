@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 
-from steadyrl.stability.explain import KINDS, all_rules, headline
+from steadyrl.stability.explain import KINDS, all_rules, headline, rules_page
 
 EPILOG = """\
 examples:
@@ -19,7 +19,11 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     """List the rules."""
     parser.add_argument("--kind", choices=list(KINDS.values()), help="only these")
     parser.add_argument("--json", action="store_true", help="as JSON on stdout")
+    parser.add_argument("--markdown", action="store_true", help="all texts as one page")
     arguments = parser.parse_args(argv)
+    if arguments.markdown:
+        sys.stdout.write(rules_page())
+        return 0
     rows = [
         (rule.id, rule.name, KINDS[type(rule)], headline(rule))
         for rule in all_rules()

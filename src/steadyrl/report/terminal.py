@@ -9,8 +9,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from steadyrl.report.findings import print_verdict
 from steadyrl.report.html import write_report
 from steadyrl.store.run_directory import RunDirectory
+from steadyrl.verdict import judge
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
 
@@ -42,6 +44,10 @@ def print_conclusion(path: Path) -> None:
         table.add_row("best evaluation", f"{summary.get('best_return', float('nan')):,.1f}")
     table.add_row("report", str(write_report([path])))
     console.print(table)
+    verdict = judge(path)
+    if verdict.findings:
+        console.print()
+        print_verdict(verdict, console)
 
 
 def curve(
@@ -49,7 +55,7 @@ def curve(
 ) -> str:
     """A block chart of a series, with the range on its left."""
     series = np.asarray(values, dtype=float)
-    at = np.linspace(0, len(series) - 1, min(width, max(len(series), 2) * 4))
+    at = np.linspace(0, len(series) - 1, min(width, max(len(series) * 4, 32)))
     finite = np.where(np.isfinite(series), series, np.nan)
     drawn = np.interp(at, np.arange(len(series)), finite)
     low, high = float(np.nanmin(finite)), float(np.nanmax(finite))

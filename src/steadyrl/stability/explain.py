@@ -67,6 +67,12 @@ def explain(rule: Rule) -> str:
     return "\n".join(lines)
 
 
+def rules_page() -> str:
+    """All rules as one Markdown page: docs/rules.md."""
+    intro = "# Rules\n\nGenerated from the rules themselves by `make docs`; do not edit.\n"
+    return "\n".join([intro, *(explain(rule).replace("# ", "## ", 1) for rule in all_rules())])
+
+
 def _sections(rule: Rule) -> Iterator[tuple[str, str]]:
     match rule:
         case Detector():

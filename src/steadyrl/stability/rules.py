@@ -113,7 +113,7 @@ class Probe:
     name: str
     question: str
     cost: str
-    ask: Callable[[Any, RunConfig], Evidence | None]
+    answer: Callable[[Mapping[str, float]], Evidence | None]  # from the trainer's closer look
 
 
 @dataclass(frozen=True, kw_only=True)

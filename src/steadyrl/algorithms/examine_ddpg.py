@@ -1,0 +1,120 @@
+"""A closer look at a DDPG learner than every Step can afford: what probes and the black box ask.
+
+Only measures. Nothing here draws from training's random streams or changes what training will do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from steadyrl.algorithms.ddpg import DDPGLearner, as_inputs, td_errors, td_targets
+from steadyrl.core.configs.ddpg import DDPGConfig
+from steadyrl.core.networks import DenseNetwork
+
+ROWS = 1024  # transitions looked at
+RANK_MASS = 0.99  # share of the singular values' sum that counts as the features' rank
+
+
+def examine(learner: DDPGLearner, config: DDPGConfig) -> dict[str, float]:
+    """All measurements by name; those that make no sense yet are left out."""
+    if not len(learner.last_indices):
+        return {}
+    calm = config.model_copy(update={"target_noise_std": 0.0})
+    return {
+        **_same_batch(learner, calm),
+        **_ends(learner, calm),
+        **_composition(learner),
+        **_capacity(learner, calm),
+    }
+
+
+def _same_batch(learner: DDPGLearner, config: DDPGConfig) -> dict[str, float]:
+    """The last batch's loss now and with the critic of one Step ago, and how it is spread."""
+    batch = as_inputs(learner, learner.replay.fetch(learner.last_indices), config)
+    squares = td_errors(learner, batch, config)[:, 0] ** 2
+    critic = learner.critics[0]
+    now = critic.parameters.clone()
+    before = learner.remembered_critic()
+    critic.parameters.copy_(before[: len(now)])
+    past = float((td_errors(learner, batch, config)[:, 0] ** 2).mean())
+    critic.parameters.copy_(now)
+    heaviest = torch.sort(squares, descending=True).values[: max(1, len(squares) // 100)]
+    return {
+        "batch.loss": float(squares.mean()),
+        "batch.loss_one_step_ago": past,
+        "batch.top_percent_share": float(heaviest.sum() / (squares.sum() + 1e-30)),
+    }
+
+
+def _ends(learner: DDPGLearner, config: DDPGConfig) -> dict[str, float]:
+    """Targets of terminated transitions against their reward, over much of the buffer."""
+    indices = learner.replay.newest(ROWS)
+    batch = as_inputs(learner, learner.replay.fetch(indices), config)
+    ended = batch.terminated[:, 0] > 0
+    found = {"ends.terminated": float(ended.sum())}
+    if bool(ended.any()):
+        wrong = (td_targets(learner, batch, config) - batch.rewards)[ended]
+        found["ends.terminal_error"] = float(wrong.abs().mean())
+    if learner.replay.truncations:
+        cut = learner.replay.truncations_cut / learner.replay.truncations
+        found["ends.truncated_as_terminated"] = cut
+    return found
+
+
+def _composition(learner: DDPGLearner) -> dict[str, float]:
+    """How old and how repetitive the last batch was."""
+    used = learner.last_indices
+    ages = learner.replay.ages(used)
+    return {
+        "data.duplicate_share": 1.0 - len(np.unique(used)) / len(used),
+        "data.age_median": float(np.median(ages)),
+        "data.age_oldest": float(ages.max()),
+        "data.buffer_share": len(used) / len(learner.replay),
+    }
+
+
+def _capacity(learner: DDPGLearner, config: DDPGConfig) -> dict[str, float]:
+    """Effective rank of the critic's last features over their width."""
+    batch = as_inputs(learner, learner.replay.fetch(learner.replay.newest(256)), config)
+    critic = learner.critics[0]
+    critic.forward(batch.observations_actions)
+    features = critic.hidden_activations()[-1].float()
+    if not bool(torch.isfinite(features).all()) or not bool(features.any()):
+        return {}
+    values = torch.linalg.svdvals(features)
+    mass = torch.cumsum(values, 0) / values.sum()
+    rank = int((mass < RANK_MASS).sum()) + 1
+    return {"capacity.rank_share": rank / features.shape[1]}
+
+
+def first_non_finite(learner: DDPGLearner, config: DDPGConfig) -> str | None:
+    """The name of the first tensor, in the order of an update, that holds NaN or infinity."""
+    for name, tensor in _tensors(learner, config):
+        if not bool(torch.isfinite(tensor).all()):
+            return name
+    return None
+
+
+def last_batch(learner: DDPGLearner) -> np.ndarray:
+    """The rows of the last batch: observation, action, successor, reward, terminated."""
+    return learner.replay.fetch(learner.last_indices).rows.cpu().numpy().copy()
+
+
+def _tensors(learner: DDPGLearner, config: DDPGConfig) -> Iterator[tuple[str, Tensor]]:
+    calm = config.model_copy(update={"target_noise_std": 0.0})
+    if len(learner.last_indices):
+        batch = as_inputs(learner, learner.replay.fetch(learner.last_indices), config)
+        yield "batch rewards", batch.rewards
+        yield "batch observations", batch.observations
+        yield "batch actions", batch.actions
+        yield "batch next observations", batch.next_observations
+        yield "TD targets", td_targets(learner, batch, calm)
+    networks: dict[str, DenseNetwork] = {"critic": learner.critics[0], "actor": learner.actor}
+    for name, network in networks.items():
+        yield f"{name} gradient", network.gradient
+        yield f"{name} weights", network.parameters
+    yield "target critic weights", learner.target_critics[0].parameters

@@ -1,0 +1,57 @@
+"""`steadyrl replay`: go through the last moments of a failed run again, update by update."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from steadyrl.core.errors import TrainingDiverged
+
+EPILOG = """\
+Continues from the run's last checkpoint in a folder of its own (runs are exact, so the same failure
+happens again), recording every single environment step until a number is not finite.
+
+example:
+  steadyrl replay runs/ddpg-pendulum-v1-seed0
+"""
+
+
+def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
+    """Replay and say where the first bad number appears."""
+    parser.add_argument("run", type=Path, metavar="RUN", help="run directory")
+    parser.add_argument("--json", action="store_true", help="as JSON on stdout")
+    arguments = parser.parse_args(argv)
+    from steadyrl.run import fork
+    from steadyrl.store.run_directory import RunDirectory, free_run_path
+
+    store = RunDirectory.open(arguments.run)
+    step, _, _ = store.checkpoints.load_latest()
+    folder = free_run_path(arguments.run / "blackbox", "replay")
+    changes = {"log_every": store.config.environment.count, "evaluation.episodes": 0}
+    try:
+        fork(arguments.run, step, changes, folder, guard="stop")
+    except TrainingDiverged as error:
+        sys.stderr.write(f"{error}\n")
+    found = _first_bad(folder)
+    if arguments.json:
+        sys.stdout.write(json.dumps({"replay": str(folder), **found}) + "\n")
+    elif found["first_bad_tensor"]:
+        sys.stdout.write(
+            f"first bad tensor: {found['first_bad_tensor']}, after environment step "
+            f"{found['env_steps']:,}\nrecorded in {folder}\n"
+        )
+    else:
+        sys.stdout.write(f"nothing went wrong up to environment step {found['env_steps']:,}\n")
+    return 0
+
+
+def _first_bad(folder: Path) -> dict[str, object]:
+    from steadyrl.store.run_directory import RunDirectory
+
+    store = RunDirectory.open(folder)
+    last = max((step.env_steps for step in store.steps()), default=0)
+    boxes = [event for event in store.events() if event["event"] == "black box"]
+    tensor = boxes[0]["first_bad_tensor"] if boxes else None
+    return {"first_bad_tensor": tensor, "env_steps": last}

@@ -1,0 +1,143 @@
+"""What the run loop does when something severe is found."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from steadyrl.algorithms import ddpg
+from steadyrl.cli.main import main
+from steadyrl.core.configs.ddpg import DDPGConfig
+from steadyrl.core.errors import TrainingDiverged
+from steadyrl.core.records import Finding
+from steadyrl.experiments.verify_resume import compare_runs
+from steadyrl.run import Observers, fork, resume, train
+from steadyrl.store.run_directory import RunDirectory
+
+Make = Callable[..., DDPGConfig]
+
+
+def _events(path: Path, kind: str) -> list[dict[str, Any]]:
+    return [event for event in RunDirectory.open(path).events() if event["event"] == kind]
+
+
+def _diverging(small_config: Make, **overrides: Any) -> DDPGConfig:
+    return small_config(learning_rate=1e30, learning_starts=100, **overrides)
+
+
+def test_acting_goes_back_to_the_last_good_checkpoint_and_lowers_the_learning_rate(
+    small_config: Make, tmp_path: Path
+) -> None:
+    summary, path = train(_diverging(small_config), tmp_path / "run", guard="act")
+    assert summary.status == "finished"
+    (action,) = _events(path, "action")
+    assert (action["remedy"], action["step"]) == ("R301", 3)
+    (change,) = _events(path, "change")
+    assert (change["name"], change["after"]) == ("learning_rate", 1e-3)
+    assert "C201 learning-rate-too-high" in change["because"]
+    steps = list(RunDirectory.open(path).steps())
+    assert [step.index for step in steps] == list(range(1, 16))
+    assert all(math.isfinite(value) for step in steps for value in step.signals.values())
+    abandoned = (path / "abandoned-1.jsonl").read_text().splitlines()
+    assert [json.loads(line)["index"] for line in abandoned] == [4, 5]
+
+
+def test_a_run_that_was_acted_on_resumes_exactly(small_config: Make, tmp_path: Path) -> None:
+    config = _diverging(small_config)
+    train(config, tmp_path / "unbroken", guard="act")
+
+    class Killed(BaseException):
+        pass
+
+    def kill(step: Any) -> None:
+        if step.index == 11:
+            raise Killed
+
+    with pytest.raises(Killed):
+        train(config, tmp_path / "broken", guard="act", observers=Observers(step=kill))
+    resume(tmp_path / "broken", guard="act")
+    assert compare_runs(tmp_path / "unbroken", tmp_path / "broken").differences == []
+    kinds = [_events(tmp_path / name, "action") for name in ("unbroken", "broken")]
+    assert kinds[0] == kinds[1]
+
+
+def test_watching_reports_but_changes_nothing(small_config: Make, tmp_path: Path) -> None:
+    seen: list[Finding] = []
+    config = small_config(tau=0.0)
+    train(config, tmp_path / "watched", observers=Observers(finding=seen.append))
+    train(config, tmp_path / "alone", guard="off")
+    assert "D012" in {finding.rule for finding in seen}
+    assert {event["rule"] for event in _events(tmp_path / "watched", "finding")} >= {"D012"}
+    assert _events(tmp_path / "alone", "finding") == []
+    assert compare_runs(tmp_path / "watched", tmp_path / "alone").differences == []
+    (diagnosis, *_) = _events(tmp_path / "watched", "diagnosis")
+    assert diagnosis["cause"] == "C204"
+
+
+def test_stopping_ends_at_the_first_severe_finding_with_probes(
+    small_config: Make, tmp_path: Path
+) -> None:
+    summary, path = train(small_config(tau=0.0), tmp_path / "run", guard="stop")
+    assert summary.status == "stopped"
+    assert "D012 target-frozen" in summary.message
+    assert {event["probe"] for event in _events(path, "probe")} >= {"Q501", "Q503", "Q504", "Q505"}
+
+
+def test_without_an_automatic_remedy_acting_stops_with_a_verdict(
+    small_config: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ddpg, "follow", lambda *_: None)
+    summary, path = train(small_config(), tmp_path / "run", guard="act")
+    assert summary.status == "stopped"
+    assert "No automatic remedy" in summary.message
+    assert _events(path, "action") == []
+
+
+def test_the_black_box_holds_the_batch_the_steps_and_a_replay_that_finds_it_again(
+    small_config: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "run"
+    with pytest.raises(TrainingDiverged):
+        train(_diverging(small_config), path)
+    about = json.loads((path / "blackbox" / "about.json").read_text())
+    assert about["first_bad_tensor"]
+    assert about["replay"] == f"steadyrl replay {path}"
+    with np.load(path / "blackbox" / "minibatch.npz") as box:
+        assert box["rows"].shape == (16, 9)
+    lines = (path / "blackbox" / "steps.jsonl").read_text().splitlines()
+    assert [json.loads(line)["index"] for line in lines] == [1, 2, 3, 4, 5]
+    assert main(["replay", str(path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["first_bad_tensor"] == about["first_bad_tensor"]
+    assert 100 < found["env_steps"] < 120
+
+
+def test_a_fork_without_changes_repeats_its_parent_and_with_one_does_not(
+    small_config: Make, tmp_path: Path
+) -> None:
+    config = small_config(checkpoints__keep=9)
+    train(config, tmp_path / "parent")
+    parent = list(RunDirectory.open(tmp_path / "parent").steps())
+
+    def losses(path: Path) -> dict[int, Any]:
+        return {s.index: s.signals.get("critic.loss") for s in RunDirectory.open(path).steps()}
+
+    fork(tmp_path / "parent", 6, {}, tmp_path / "same")
+    fork(tmp_path / "parent", 6, {"learning_rate": 1e-4}, tmp_path / "other")
+    expected = {s.index: s.signals.get("critic.loss") for s in parent if s.index > 6}
+    assert losses(tmp_path / "same") == expected
+    assert losses(tmp_path / "other").keys() == expected.keys()
+    assert losses(tmp_path / "other") != expected
+
+
+def test_a_fork_may_shrink_the_buffer(small_config: Make, tmp_path: Path) -> None:
+    train(small_config(checkpoints__keep=9), tmp_path / "parent")
+    fork(tmp_path / "parent", 6, {"buffer_size": 50}, tmp_path / "small")
+    last = list(RunDirectory.open(tmp_path / "small").steps())[-1]
+    assert last.signals["replay.size"] == 50
