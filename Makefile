@@ -20,7 +20,7 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 demo: $(READY)
-	@$(BIN)/steadyrl train ddpg/stage1 --runs runs
+	@$(BIN)/steadyrl rescue ddpg/document --also batch_size=1024 --seeds 2 --output runs/demo
 
 test: check
 	$(BIN)/python -m pytest -n 2 -q

@@ -164,3 +164,41 @@ def test_lists_and_schemas_are_json_when_asked(capsys: Output) -> None:
     assert "batch_size" in json.loads(capsys.readouterr().out)["properties"]
     assert main(["signals", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)[0]["meaning"]
+
+
+def test_check_warns_before_training_and_fails_when_strict(capsys: Output) -> None:
+    assert main(["check", "ddpg/stage1"]) == 0
+    shown = capsys.readouterr().out
+    assert "S007 termination-is-free" in shown
+    assert main(["check", "ddpg/stage1", "--strict"]) == 1
+    assert main(["check", "ddpg/pendulum", "--strict"]) == 0
+    assert "nothing to complain about" in capsys.readouterr().out
+
+
+def test_preflight_finds_an_environment_in_which_failing_pays(capsys: Output) -> None:
+    overrides = ["--batch-size", "64", "--learning-starts", "200", "--hidden-sizes", "[16]"]
+    assert main(["check", "ddpg/stage1", "--preflight", "--json", *overrides]) == 0
+    assert "P003" in [concern["rule"] for concern in json.loads(capsys.readouterr().out)]
+    assert main(["check", "ddpg/residual", "--preflight", "--json", *overrides]) == 0
+    assert "P003" not in [concern["rule"] for concern in json.loads(capsys.readouterr().out)]
+
+
+def test_diagnose_names_the_cause_without_importing_torch(
+    small_config: Make, capsys: Output, tmp_path: Path
+) -> None:
+    train(small_config(tau=0.0), tmp_path / "sick")
+    train(small_config(), tmp_path / "well")
+    script = (
+        "import sys; from steadyrl.cli.main import main; "
+        f"code = main(['diagnose', {str(tmp_path / 'sick')!r}, '--strict']); "
+        "sys.exit(7 if 'torch' in sys.modules else code)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1, done.stderr
+    assert "C204 target-not-updated" in done.stdout
+    assert main(["diagnose", str(tmp_path / "sick"), str(tmp_path / "well"), "--json"]) == 0
+    verdicts = json.loads(capsys.readouterr().out)
+    assert verdicts[0]["verdict"] == "sick"
+    assert verdicts[1]["verdict"] != "sick"

@@ -20,6 +20,7 @@ COMMANDS = {
     "replay": ("replay", "go through a failed run's last moments again, update by update"),
     "rules": ("rules", "everything that is looked for, and what is done about it"),
     "explain": ("explain", "one rule: symptom, evidence, remedy"),
+    "bench": ("bench", "how well faults are caught, named and told from health"),
     "report": ("report", "a self-contained HTML page of one or more runs"),
     "presets": ("presets", "list the presets, or print one"),
     "schema": ("schema", "JSON schema of an algorithm's config, for editors"),

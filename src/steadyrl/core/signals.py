@@ -163,10 +163,9 @@ _SIGNALS = (
     ),
     _signal(
         "td.target_std",
-        "standard deviation of the TD targets in the last batch",
+        "standard deviation of the TD targets within a batch",
         "scaled reward",
         "train/td_target_std",
-        "last",
     ),
     # Gradients, parameters, actions
     _signal(

@@ -31,6 +31,10 @@ def weigh(case: Case) -> Weight:
         if case.found(rule):
             reasons.append(text)
             confidence += 0.05
+    frozen = case.found("D002")
+    if frozen and frozen.evidence.get("actor.gradient_norm") == 0:
+        reasons.append("the actor is so saturated that its gradient is exactly zero")
+        confidence += 0.1
     tau = case.setting("tau")
     if isinstance(tau, float) and tau > 0.1 and case.found("D013"):
         against.append(f"tau {tau:g} alone can do this")
@@ -46,7 +50,7 @@ CAUSE = Cause(
     name="learning-rate-too-high",
     explanation="Every update overshoots: the networks jump about instead of settling, units die, "
     "actions saturate, and the critic may diverge.",
-    explains=("D001", "D004", "D005", "D006", "D008", "D009", "D011", "D024", "D025"),
+    explains=("D001", "D002", "D004", "D005", "D006", "D008", "D009", "D011", "D024", "D025"),
     evidence_for="A learning rate above the usual range; large weight change per update; spikes.",
     evidence_against="A usual learning rate; a violated invariant.",
     would_decide="A fork with learning_rate / 10 and nothing else changed.",

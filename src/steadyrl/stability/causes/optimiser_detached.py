@@ -11,6 +11,9 @@ def weigh(case: Case) -> Weight:
     if finding is None:
         return Weight(0.0)
     rate = case.setting("learning_rate")
+    if any(value == 0 for name, value in finding.evidence.items() if name.endswith("norm")):
+        against = ("its gradient is zero, so there is nothing the optimiser could have applied",)
+        return Weight(0.3, (finding.message,), against)
     if rate == 0:
         return Weight(0.1, (finding.message,), ("learning_rate is 0, which explains it",))
     return Weight(0.94, (finding.message, f"learning_rate is {rate}"))

@@ -42,7 +42,7 @@ RULE = Detector(
     why="Something keeps the policy from improving. Other findings say what.",
     false_alarms="Sparse rewards, slow learners, or a policy that was good from the start.",
     reads=("eval.return_mean", "eval.return_std"),
-    limits={"progress": 0.4, "evaluations": 6, "gain_over_noise": 1.0, "p_value": 0.05},
+    limits={"progress": 0.6, "evaluations": 6, "gain_over_noise": 1.0, "p_value": 0.05},
     calibrated_on="healthy: ddpg/pendulum, ddpg/residual, point-mass, seeds 0-4",
     detect=detect,
 )

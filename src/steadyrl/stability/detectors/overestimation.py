@@ -18,7 +18,10 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
         return None
     if not window.progress >= limits["progress"]:
         return None
-    if float(np.median(gaps)) < limits["gap"] or float(gaps.min()) <= 0:
+    if float(gaps.min()) < limits["gap"]:
+        return None
+    # A gap that closes is a critic still growing to its true values, not one that is exploited.
+    if gaps[-1] < limits["remaining"] * gaps.max():
         return None
     gap = float(np.median(gaps))
     return Sighting(
@@ -35,7 +38,7 @@ RULE = Detector(
     why="The actor seeks out the critic's errors; without a second critic they add up.",
     false_alarms="Early on, before values have grown to their true (negative) level.",
     reads=("q.optimism",),
-    limits={"evaluations": 4, "gap": 2.0, "progress": 0.5},
+    limits={"evaluations": 5, "gap": 2.0, "remaining": 0.8, "progress": 0.6},
     calibrated_on="healthy: ddpg/pendulum, ddpg/residual, point-mass after half of the budget",
     detect=detect,
     algorithms=("ddpg",),

@@ -1,0 +1,82 @@
+"""`steadyrl bench faults`: how well are injected faults caught, named and told from health?"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+EPILOG = """\
+Runs every declared fault in three severities, and healthy controls, then judges them all. Runs that
+are on disk already are not made again; the judgement is always fresh.
+
+examples:
+  steadyrl bench faults --seeds 1 --healthy-seeds 2
+  steadyrl bench faults --output runs/fault-bench --json
+"""
+
+
+def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
+    """Run the bench and print its figures."""
+    parser.add_argument("what", choices=["faults"], help="which bench")
+    parser.add_argument("--seeds", type=int, default=3, help="seeds per fault and severity")
+    parser.add_argument("--healthy-seeds", type=int, default=2, help="seeds per healthy variant")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="runs at a time")
+    parser.add_argument("--output", type=Path, default=Path("runs/fault-bench"), help="folder")
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON on stdout")
+    arguments = parser.parse_args(argv)
+    from steadyrl.experiments.fault_bench.bench import run_bench, write_results
+
+    results = run_bench(
+        arguments.output,
+        seeds=arguments.seeds,
+        healthy_seeds=arguments.healthy_seeds,
+        workers=arguments.workers,
+        say=_tell,
+    )
+    write_results(results, arguments.output / "results.json")
+    if arguments.json:
+        sys.stdout.write(json.dumps(results) + "\n")
+    else:
+        _print(results)
+    return 0
+
+
+def _tell(line: str) -> None:
+    sys.stderr.write(line + "\n")
+
+
+def _print(results: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for title in ("figure", "development", "test", "all"):
+        table.add_column(title)
+    for name in results["all"]:
+        table.add_row(
+            name.replace("_", " "),
+            *(_cell(results[p][name]) for p in ("development", "test", "all")),
+        )
+    console.print(table)
+    console.print()
+    faults = Table(box=None, padding=(0, 2, 0, 0))
+    for title in ("fault", "runs", "effective", "caught", "named first", "answers"):
+        faults.add_column(title)
+    for name, row in results["by_fault"].items():
+        answers = ", ".join(f"{cause} {count}" for cause, count in row["answers"].items())
+        counts = (str(row[key]) for key in ("runs", "effective", "caught", "top_1"))
+        faults.add_row(name, *counts, answers)
+    console.print(faults)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, dict):
+        if value["share"] is None:
+            return "-"
+        return f"{value['share']:.2f} [{value['low']:.2f}, {value['high']:.2f}] of {value['of']}"
+    return f"{value:.2f}" if isinstance(value, float) else str(value)
