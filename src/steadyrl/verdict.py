@@ -58,6 +58,7 @@ def judge(path: Path) -> Verdict:
     monitor = Monitor(store.config)
     for step in coarsen(steps, BLOCKS):
         monitor.observe(step)
+    _add_unseen(monitor, store)
     diagnoses = monitor.diagnose()
     case = Case(findings=monitor.findings, window=monitor.window, config=store.config)
     return Verdict(
@@ -68,6 +69,15 @@ def judge(path: Path) -> Verdict:
         undecided=[] if diagnoses else undecided(case),
         unmeasured=monitor.unmeasured(),
     )
+
+
+def _add_unseen(monitor: Monitor, store: RunDirectory) -> None:
+    """Findings that no Step shows: a run that diverged between two of them."""
+    seen = {finding.rule for finding in monitor.findings}
+    for event in store.events():
+        if event["event"] == "finding" and event["rule"] not in seen and not event["evidence"]:
+            record = {name: value for name, value in event.items() if name != "event"}
+            monitor.findings.append(Finding.from_json(record))
 
 
 def coarsen(steps: Sequence[Step], blocks: int) -> Iterable[Step]:

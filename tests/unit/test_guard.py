@@ -19,6 +19,7 @@ from steadyrl.core.records import Finding
 from steadyrl.experiments.verify_resume import compare_runs
 from steadyrl.run import Observers, fork, resume, train
 from steadyrl.store.run_directory import RunDirectory
+from steadyrl.verdict import judge
 
 Make = Callable[..., DDPGConfig]
 
@@ -105,6 +106,8 @@ def test_the_black_box_holds_the_batch_the_steps_and_a_replay_that_finds_it_agai
     path = tmp_path / "run"
     with pytest.raises(TrainingDiverged):
         train(_diverging(small_config), path)
+    assert [finding.rule for finding in judge(path).findings] == ["D001"]
+    assert judge(path).diagnoses[0].cause == "C201"
     about = json.loads((path / "blackbox" / "about.json").read_text())
     assert about["first_bad_tensor"]
     assert about["replay"] == f"steadyrl replay {path}"

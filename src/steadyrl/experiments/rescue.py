@@ -88,7 +88,8 @@ def rescue(
         say(f"suspect {diagnosis.cause} {diagnosis.name} ({diagnosis.confidence:.2f})")
     candidates = _candidates(config, original, verdict.diagnoses, also)
     say(f"trying {len(candidates)} changes and an unchanged control")
-    _continue_as_control(original)
+    # The control is the unchanged run, taken on to the end of its budget.
+    run_trial(Trial(name="original", config=config, directory=original))
     trials = [_trial(candidate, config, original, folder) for candidate in candidates]
     outcomes: dict[str, Outcome] = {}
     for outcome in run_trials(trials, workers=workers):
@@ -110,19 +111,6 @@ def rescue(
     result.message = f"{chosen.name}: better and healthy on {passed} of {seeds} fresh seeds"
     _write_config(config, chosen, result, folder)
     return _written(result, folder)
-
-
-def _continue_as_control(original: Path) -> None:
-    """The unchanged run, to the end of its budget."""
-    store = RunDirectory.open(original)
-    if (store.summary() or {}).get("status") != "stopped":
-        return
-    # Marked first: if this is cut off, the next start must continue it, not take it as done.
-    summary = store.summary() or {}
-    text = json.dumps({**summary, "status": "running"}, indent=2)
-    write_atomically(original / "summary.json", text.encode())
-    run_trial_again = Trial(name="original", config=store.config, directory=original)
-    run_trial(run_trial_again)
 
 
 def _candidates(

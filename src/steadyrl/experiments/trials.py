@@ -79,7 +79,7 @@ def run_trial(trial: Trial) -> None:
     """Make the run, or what is missing of it. A run that fails is an outcome, not an error."""
     path = trial.directory
     try:
-        if (path / "summary.json").exists() and _status(path) in ("finished", "stopped", "failed"):
+        if _is_done(trial):
             return
         if any((path / "checkpoints").glob("step-*")):
             resume(path, guard=trial.guard)
@@ -120,8 +120,12 @@ def read_outcome(name: str, path: Path) -> Outcome:
     )
 
 
-def _status(path: Path) -> str:
-    return str((RunDirectory.open(path).summary() or {}).get("status"))
+def _is_done(trial: Trial) -> bool:
+    """Stopped by a finding is an end only for a trial that was meant to stop there."""
+    if not (trial.directory / "summary.json").exists():
+        return False
+    status = (RunDirectory.open(trial.directory).summary() or {}).get("status")
+    return status in ("finished", "failed") or (status == "stopped" and trial.guard == "stop")
 
 
 def _set_aside(path: Path) -> None:
