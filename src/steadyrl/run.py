@@ -38,6 +38,7 @@ GuardMode = Literal["off", "watch", "act", "stop"]
 # The only setting a resumed run may change: it moves the end, not the path.
 EXTENDABLE = "total_env_steps"
 NON_FINITE = "D001"
+NO_ACTIONS: Mapping[str, Any] = {"tried": [], "remedied": {}}
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,8 @@ def train(
     training = prepare(config)
     store = RunDirectory.create(path, config)
     store.append_event("started", 0, seed=config.seed, guard=guard)
+    # From here on there is always something to resume from and to go back to.
+    store.save_checkpoint({**training.state_dict(), "guard": NO_ACTIONS}, step=0, good=True)
     return drive(training, store, guard=guard, observers=observers), path
 
 
@@ -84,10 +87,13 @@ def resume(
     directory: Path,
     *,
     overrides: Mapping[str, Any] | None = None,
-    guard: GuardMode = "watch",
+    guard: GuardMode | None = None,
     observers: Observers | None = None,
 ) -> RunSummary:
-    """Continue a run from its newest intact checkpoint, exactly as if it had never stopped."""
+    """Continue a run from its newest intact checkpoint, exactly as if it had never stopped.
+
+    The guard is the one the run began with, unless another is given.
+    """
     store = RunDirectory.open(directory)
     step, state, problems = store.checkpoints.load_latest()
     training = prepare(store.config)
@@ -100,7 +106,8 @@ def resume(
     store.append_event("resumed", step)
     if extended is not None:
         training.live.change(EXTENDABLE, extended, step=step, because="asked for on resume")
-    return drive(training, store, guard=guard, observers=observers)
+    guard = guard or _recorded_guard(store)
+    return drive(training, store, guard=guard, observers=observers, acted=state["guard"])
 
 
 def fork(
@@ -119,7 +126,7 @@ def fork(
     training = prepare(config)
     training.load_state_dict({**state, "config": {"now": config.plain(), "changes": []}})
     store = RunDirectory.create(directory, config)
-    store.append_event("forked", step, source=str(source), changes=dict(changes))
+    store.append_event("forked", step, source=str(source), changes=dict(changes), guard=guard)
     return drive(training, store, guard=guard, observers=observers)
 
 
@@ -129,10 +136,11 @@ def drive(
     *,
     guard: GuardMode = "watch",
     observers: Observers | None = None,
+    acted: Mapping[str, Any] | None = None,
 ) -> RunSummary:
     """Consume Steps until the trainer is done or told to stop. Nothing written is ever lost."""
     controls, observers = Controls(), observers or Observers()
-    scribe = _Scribe(training, store, guard)
+    scribe = _Scribe(training, store, guard, acted or NO_ACTIONS)
     status, message = "failed", ""
     try:
         with interrupts(controls):
@@ -150,7 +158,11 @@ def drive(
                         raise
         scribe.checkpoint()
         status, message = controls.status, controls.reason
+    except KeyboardInterrupt:
+        status, message = "interrupted", "stopped at once, between two Steps"
+        raise
     except SteadyError as error:
+        status = "diverged" if isinstance(error, TrainingDiverged) else "failed"
         message = str(error)
         raise
     finally:
@@ -162,11 +174,17 @@ def drive(
 class _Scribe:
     """Writes what a run produces, watches it, and carries out what the guard decides."""
 
-    def __init__(self, training: Training, store: RunDirectory, guard: GuardMode) -> None:
+    def __init__(
+        self,
+        training: Training,
+        store: RunDirectory,
+        guard: GuardMode,
+        acted: Mapping[str, Any],
+    ) -> None:
         self._training, self._store, self._guard = training, store, guard
         self._machine = MachineMeter(store.path)
-        self._tried: set[str] = set()
-        self._remedied: dict[str, tuple[Any, str]] = {}
+        self._tried = set(acted["tried"])
+        self._remedied = {name: tuple(pair) for name, pair in acted["remedied"].items()}
         self._probes: dict[str, Evidence] = {}
         self._look_back()
 
@@ -249,6 +267,8 @@ class _Scribe:
         self._store.append_event(
             "action", good, remedy=action.remedy, changes=dict(action.changes), because=because
         )
+        self._write_changes()
+        self._save(good, good=True)  # a kill from here on must not undo the remedy
 
     def dump_black_box(self, because: str) -> None:
         """Everything needed to understand a number that is not finite."""
@@ -271,8 +291,13 @@ class _Scribe:
         if self._last is None or self._last.index == self._saved_step:
             return
         good = not any(f.severity == "severe" for f in self._monitor.findings)
-        self._store.save_checkpoint(self._training.state_dict(), step=self._last.index, good=good)
+        self._save(self._last.index, good=good)
         self._saved_step, self._saved_at = self._last.index, self._last.env_steps
+
+    def _save(self, step: int, *, good: bool) -> None:
+        acted = {"tried": sorted(self._tried), "remedied": self._remedied}
+        state = {**self._training.state_dict(), "guard": acted}
+        self._store.save_checkpoint(state, step=step, good=good)
 
     def finish(self, status: str, message: str) -> RunSummary:
         """Write the diagnosis and the summary, and let go of the files."""
@@ -283,7 +308,10 @@ class _Scribe:
                 self._store.append_event("diagnosis", last, **diagnosis.to_json())
             self._store.write_summary(summary)
         except SteadyError:
-            if status != "failed":  # a failure under way must not be hidden by this one
+            if status not in (
+                "failed",
+                "diverged",
+            ):  # a failure under way must not be hidden by this one
                 raise
         finally:
             self._store.close()
@@ -386,6 +414,13 @@ def _extension(training: Training, overrides: Mapping[str, Any]) -> int | None:
                 f"it would be another experiment. Only {EXTENDABLE} may change; start a new run."
             )
     return wanted.total_env_steps if differences else None
+
+
+def _recorded_guard(store: RunDirectory) -> GuardMode:
+    """The guard that the run was begun with."""
+    begun = (e for e in store.events() if e["event"] in ("started", "forked"))
+    mode: GuardMode = next(begun, {}).get("guard", "watch")
+    return mode
 
 
 def _but(record: dict[str, Any], name: str) -> dict[str, Any]:

@@ -33,6 +33,8 @@ class Verdict:
     @property
     def headline(self) -> str:
         """One word for tables."""
+        if not self.steps and not self.findings:
+            return "not measured"
         severities = {finding.severity for finding in self.findings}
         if "severe" in severities:
             return "sick"
@@ -72,12 +74,20 @@ def judge(path: Path) -> Verdict:
 
 
 def _add_unseen(monitor: Monitor, store: RunDirectory) -> None:
-    """Findings that no Step shows: a run that diverged between two of them."""
-    seen = {finding.rule for finding in monitor.findings}
+    """Findings recorded while training that the Steps alone do not show any more.
+
+    A run may diverge between two Steps, and a long run is looked at in blocks. What was found
+    before the guard went back and took another way is history, not a verdict.
+    """
+    recorded: list[Finding] = []
     for event in store.events():
-        if event["event"] == "finding" and event["rule"] not in seen and not event["evidence"]:
+        if event["event"] == "action":
+            recorded = []
+        elif event["event"] == "finding":
             record = {name: value for name, value in event.items() if name != "event"}
-            monitor.findings.append(Finding.from_json(record))
+            recorded.append(Finding.from_json(record))
+    seen = {finding.rule for finding in monitor.findings}
+    monitor.findings += [finding for finding in recorded if finding.rule not in seen]
 
 
 def coarsen(steps: Sequence[Step], blocks: int) -> Iterable[Step]:

@@ -103,7 +103,7 @@ TRACES: Mapping[str, tuple[Trace, Trace]] = {
         trace(critic__gradient_norm_max=after(50, 30.0, 3000.0)),
         trace(critic__gradient_norm_max=lambda i: 30.0 * 1.1**i),
     ),
-    "D005": (trace(q__bound_ratio=1.2), trace(q__bound_ratio=lambda i: 1.5 if i % 3 == 0 else 0.9)),
+    "D005": (trace(q__bound_ratio=1.5), trace(q__bound_ratio=lambda i: 1.5 if i % 3 == 0 else 1.1)),
     "D006": (trace(critic__loss=80.0), trace(critic__loss=1e8, td__target_std=1e5)),
     "D007": (trace(td__target_std=5000.0), trace(td__target_std=300.0, critic__loss=1e5)),
     "D008": (

@@ -416,16 +416,11 @@ def _make_replay(
 
 
 def _continuous(envs: Envs) -> Box:
-    actions, observations = envs.action_space, envs.observation_space
+    actions = envs.action_space
     if not isinstance(actions, Box) or not np.isfinite([actions.low, actions.high]).all():
         raise EnvironmentFault(
             f"environment '{envs.id}' has action space {actions}: DDPG needs continuous actions "
             "with finite bounds (a bounded Box)."
-        )
-    if not isinstance(observations, Box):
-        raise EnvironmentFault(
-            f"environment '{envs.id}' has observation space {observations}: DDPG needs a Box. "
-            "Wrap it with gymnasium.wrappers.FlattenObservation."
         )
     return actions
 

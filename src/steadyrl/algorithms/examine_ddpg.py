@@ -112,9 +112,11 @@ def _tensors(learner: DDPGLearner, config: DDPGConfig) -> Iterator[tuple[str, Te
         yield "batch observations", batch.observations
         yield "batch actions", batch.actions
         yield "batch next observations", batch.next_observations
-        yield "TD targets", td_targets(learner, batch, calm)
     networks: dict[str, DenseNetwork] = {"critic": learner.critics[0], "actor": learner.actor}
     for name, network in networks.items():
         yield f"{name} gradient", network.gradient
         yield f"{name} weights", network.parameters
     yield "target critic weights", learner.target_critics[0].parameters
+    if len(learner.last_indices):
+        batch = as_inputs(learner, learner.replay.fetch(learner.last_indices), config)
+        yield "TD targets", td_targets(learner, batch, calm)

@@ -31,7 +31,7 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     folder = free_run_path(arguments.run / "blackbox", "replay")
     changes = {"log_every": store.config.environment.count, "evaluation.episodes": 0}
     try:
-        fork(arguments.run, step, changes, folder, guard="stop")
+        fork(arguments.run, step, changes, folder)
     except TrainingDiverged as error:
         sys.stderr.write(f"{error}\n")
     found = _first_bad(folder)

@@ -67,7 +67,7 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
 
 def _refuse_other_config(folder: Path, text: str) -> None:
     """A folder belongs to one config: going on with another would mix two experiments."""
-    file = folder / "config.yaml"
+    file = folder / "original.yaml"
     if file.exists() and file.read_text("utf-8") != text:
         raise ConfigError(
             f"{folder} holds the rescue of another config. Choose another --output, or remove it."

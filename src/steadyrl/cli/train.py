@@ -34,8 +34,7 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     parser.add_argument(
         "--guard",
         choices=["off", "watch", "act"],
-        default="watch",
-        help="watch: report findings (default); act: go back to the last good checkpoint and try "
+        help="watch: report findings (default; a resumed run keeps its guard); act: go back to the last good checkpoint and try "
         "an automatic remedy when something severe is found",
     )
     parser.add_argument("--json", action="store_true", help="print the summary as JSON on stdout")
@@ -62,7 +61,9 @@ def _train(arguments: argparse.Namespace, overrides: dict[str, object]) -> int:
     path = arguments.runs / arguments.name if arguments.name else None
     path = path or free_run_path(arguments.runs, default_name(config))
     with TrainingProgress(path.name, config.total_env_steps, quiet=arguments.quiet) as progress:
-        summary, _ = train(config, path, observers=progress.observers(), guard=arguments.guard)
+        summary, _ = train(
+            config, path, observers=progress.observers(), guard=arguments.guard or "watch"
+        )
     return _conclude(summary.to_json(), path, as_json=arguments.json)
 
 

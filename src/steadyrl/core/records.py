@@ -11,7 +11,7 @@ Json = Any
 
 Severity = Literal["note", "warning", "severe"]
 SEVERITIES: tuple[Severity, ...] = ("note", "warning", "severe")
-RunStatus = Literal["running", "finished", "interrupted", "failed", "stopped"]
+RunStatus = Literal["finished", "interrupted", "stopped", "diverged", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +105,11 @@ class Diagnosis:
     def to_json(self) -> dict[str, Json]:
         """As a plain dictionary."""
         return asdict(self)
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Json]) -> Diagnosis:
+        """The inverse of `to_json`."""
+        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in record.items()})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

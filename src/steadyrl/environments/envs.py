@@ -75,6 +75,11 @@ class Envs:
         self._backend = _make_backend(config)
         self.observation_space = self._backend.observation_space
         self.action_space = self._backend.action_space
+        if not isinstance(self.observation_space, Box):
+            raise EnvironmentFault(
+                f"environment '{self.id}' has observation space {self.observation_space}: a Box is "
+                "needed. Wrap it with gymnasium.wrappers.FlattenObservation."
+            )
         self.steps_taken = 0
         self.recent: deque[Episode] = deque(maxlen=100)
         self.finished: list[Episode] = []  # since the caller last emptied it
@@ -275,6 +280,10 @@ def _make_backend(config: EnvironmentConfig) -> _Backend:
         close = difflib.get_close_matches(config.id, list(gymnasium.registry), n=1)
         hint = f" Did you mean '{close[0]}'?" if close else ""
         raise EnvironmentFault(f"environment.id = '{config.id}': {error}.{hint}") from None
+    except ImportError as error:
+        raise EnvironmentFault(
+            f"environment.id = '{config.id}' cannot be imported: {error}. Install its package."
+        ) from None
     except TypeError as error:
         raise EnvironmentFault(
             f"environment '{config.id}' does not take environment.settings = "

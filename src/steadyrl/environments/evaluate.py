@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.errors import EnvironmentFault
 from steadyrl.environments.envs import Envs, Episode
 
+LONGEST = 100_000  # steps after which an evaluation episode is taken to be endless
 Policy = Callable[[NDArray[Any]], NDArray[Any]]
 
 
@@ -47,6 +49,11 @@ def evaluate(policy: Policy, config: RunConfig, *, index: int, gamma: float) -> 
     starts, discounted, discount = envs.observations.copy(), np.zeros(count), 1.0
     running = np.ones(count, dtype=bool)
     while running.any():
+        if envs.steps_taken >= LONGEST * count:
+            raise EnvironmentFault(
+                f"environment '{envs.id}': an evaluation episode has not ended after {LONGEST:,} "
+                "steps. Give the environment a time limit (gymnasium.wrappers.TimeLimit)."
+            )
         result = envs.step(policy(envs.observations))
         discounted += discount * result.rewards * running
         discount *= gamma

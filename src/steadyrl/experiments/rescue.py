@@ -7,6 +7,7 @@ fix) and a random fix: a remedy that does no better than those is no remedy.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.errors import ConfigError
 from steadyrl.core.records import Diagnosis, Finding
 from steadyrl.core.seeding import derived_seed
 from steadyrl.experiments.trials import Outcome, Trial, read_outcome, run_trial, run_trials
@@ -76,17 +78,21 @@ def rescue(
     say: Callable[[str], None] = lambda _line: None,
 ) -> Rescue:
     """The whole loop. Run it again on the same folder and it goes on where it stopped."""
+    if seeds < 1:
+        raise ConfigError(
+            f"seeds = {seeds}: nothing is proved without a fresh seed. Use 1 or more."
+        )
+    for changes in also:
+        config.replaced(changes)  # refuse a wrong change before hours are spent
     original = folder / "original"
     say(f"training {config.total_env_steps:,} env steps until something severe is found")
-    run_trial(Trial(name="original", config=config, directory=original, guard="stop"))
-    verdict = judge(original)
-    result = Rescue("healthy", "", verdict.findings, verdict.diagnoses)
-    if not any(finding.severity == "severe" for finding in verdict.findings):
+    findings, diagnoses, candidates = _plan(config, folder, original, also)
+    result = Rescue("healthy", "", findings, diagnoses)
+    if not any(finding.severity == "severe" for finding in findings):
         result.message = "no severe finding: there is nothing to rescue"
         return _written(result, folder)
-    for diagnosis in verdict.diagnoses[:2]:
+    for diagnosis in diagnoses[:2]:
         say(f"suspect {diagnosis.cause} {diagnosis.name} ({diagnosis.confidence:.2f})")
-    candidates = _candidates(config, original, verdict.diagnoses, also)
     say(f"trying {len(candidates)} changes and an unchanged control")
     # The control is the unchanged run, taken on to the end of its budget.
     run_trial(Trial(name="original", config=config, directory=original))
@@ -111,6 +117,31 @@ def rescue(
     result.message = f"{chosen.name}: better and healthy on {passed} of {seeds} fresh seeds"
     _write_config(config, chosen, result, folder)
     return _written(result, folder)
+
+
+def _plan(
+    config: RunConfig, folder: Path, original: Path, also: Sequence[Mapping[str, Any]]
+) -> tuple[list[Finding], list[Diagnosis], list[Candidate]]:
+    """What is wrong and what to try, decided once at the alarm and kept for later starts."""
+    file = folder / "plan.json"
+    if not file.exists():
+        run_trial(Trial(name="original", config=config, directory=original, guard="stop"))
+        verdict = judge(original)
+        plan = {
+            "findings": [finding.to_json() for finding in verdict.findings],
+            "diagnoses": [diagnosis.to_json() for diagnosis in verdict.diagnoses],
+            "candidates": [
+                asdict(candidate)
+                for candidate in _candidates(config, original, verdict.diagnoses, also)
+            ],
+        }
+        write_atomically(file, json.dumps(plan, indent=2).encode())
+    plan = json.loads(file.read_text("utf-8"))
+    return (
+        [Finding.from_json(record) for record in plan["findings"]],
+        [Diagnosis.from_json(record) for record in plan["diagnoses"]],
+        [Candidate(**record) for record in plan["candidates"]],
+    )
 
 
 def _candidates(
@@ -186,14 +217,17 @@ def improves(outcome: Outcome, control: Outcome, *, task_changed: bool) -> bool:
         longer = outcome.final_length >= 1.5 * control.final_length
         step, before = outcome.reward_per_step, control.reward_per_step
         return longer and step >= before - 0.1 * abs(before)
-    margin = 0.1 * abs(control.final_return)
-    return not control.final_return > outcome.final_return - margin
+    if not math.isfinite(outcome.final_return):
+        return False
+    if not math.isfinite(control.final_return):
+        return not control.healthy
+    return outcome.final_return > control.final_return + 0.1 * abs(control.final_return)
 
 
 def _choose(
     candidates: Sequence[Candidate], outcomes: Mapping[str, Outcome], control: Outcome
 ) -> Candidate | None:
-    """The best of those that help: diagnosed before random or asked for, then by return."""
+    """The best that helps: diagnosed before random or asked for, the same task before another."""
     helping = [
         candidate
         for candidate in candidates
@@ -204,12 +238,11 @@ def _choose(
     if not helping:
         return None
     diagnosed = [c for c in helping if c.origin not in ("random fix", "asked for")]
-    return max(diagnosed or helping, key=lambda c: _merit(c, outcomes[c.name]))
-
-
-def _merit(candidate: Candidate, outcome: Outcome) -> float:
-    changed = changes_the_task(candidate.changes)
-    return outcome.final_length if changed else outcome.final_return
+    choice = diagnosed or helping
+    same_task = [c for c in choice if not changes_the_task(c.changes)]
+    if same_task:
+        return max(same_task, key=lambda c: outcomes[c.name].final_return)
+    return max(choice, key=lambda c: outcomes[c.name].final_length)
 
 
 def _verify(

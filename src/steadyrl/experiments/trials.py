@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from steadyrl.core.configs.run import RunConfig
-from steadyrl.core.errors import SteadyError
+from steadyrl.core.errors import TrainingDiverged
 from steadyrl.run import GuardMode, fork, resume, train
 from steadyrl.store.run_directory import RunDirectory
 
@@ -76,22 +76,23 @@ def run_trials(trials: Sequence[Trial], *, workers: int) -> Iterator[Outcome]:
 
 
 def run_trial(trial: Trial) -> None:
-    """Make the run, or what is missing of it. A run that fails is an outcome, not an error."""
+    """Make the run, or what is missing of it. Divergence is an outcome, not an error."""
     path = trial.directory
+    if _is_done(trial):
+        return
     try:
-        if _is_done(trial):
-            return
         if any((path / "checkpoints").glob("step-*")):
-            resume(path, guard=trial.guard)
+            summary = resume(path, guard=trial.guard)
         elif trial.source is not None and trial.step is not None:
             _set_aside(path)
-            fork(trial.source, trial.step, trial.changes, path, guard=trial.guard)
+            summary = fork(trial.source, trial.step, trial.changes, path, guard=trial.guard)
         else:
             _set_aside(path)
-            train(trial.config, path, guard=trial.guard)
-    except SteadyError:
-        if not (path / "summary.json").exists():
-            raise
+            summary, _ = train(trial.config, path, guard=trial.guard)
+    except TrainingDiverged:
+        return
+    if summary.status == "interrupted":
+        raise KeyboardInterrupt
 
 
 def read_outcome(name: str, path: Path) -> Outcome:
@@ -99,11 +100,12 @@ def read_outcome(name: str, path: Path) -> Outcome:
     store = RunDirectory.open(path)
     evaluated = [step for step in store.steps() if "eval.return_mean" in step.signals]
     last = evaluated[-LAST_EVALUATIONS:]
-    severe = {
-        str(event["rule"])
-        for event in store.events()
-        if event["event"] == "finding" and event["severity"] == "severe"
-    }
+    severe: set[str] = set()
+    for event in store.events():
+        if event["event"] == "action":  # the guard went back: what it fled from did not last
+            severe.clear()
+        elif event["event"] == "finding" and event["severity"] == "severe":
+            severe.add(str(event["rule"]))
     summary = store.summary() or {}
 
     def mean(signal: str) -> float:
@@ -125,7 +127,7 @@ def _is_done(trial: Trial) -> bool:
     if not (trial.directory / "summary.json").exists():
         return False
     status = (RunDirectory.open(trial.directory).summary() or {}).get("status")
-    return status in ("finished", "failed") or (status == "stopped" and trial.guard == "stop")
+    return status in ("finished", "diverged") or (status == "stopped" and trial.guard == "stop")
 
 
 def _set_aside(path: Path) -> None:

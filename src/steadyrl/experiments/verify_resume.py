@@ -40,7 +40,7 @@ class Verdict:
     @property
     def exact(self) -> bool:
         """Whether the two runs are the same."""
-        return not self.differences
+        return not self.differences and bool(self.killed_at)
 
 
 def verify_resume(
@@ -80,13 +80,14 @@ def compare_runs(first: Path, second: Path) -> Verdict:
         differences.append(f"{len(our_steps)} Steps against {len(their_steps)}")
     for mine, other in zip(our_steps, their_steps, strict=False):
         differences += _step_differences(mine, other)
-    our_state = _arrays(ours.checkpoints.load(ours.checkpoints.steps()[-1]))
-    their_state = _arrays(theirs.checkpoints.load(theirs.checkpoints.steps()[-1]))
+    our_state = _leaves(ours.checkpoints.load(ours.checkpoints.steps()[-1]))
+    their_state = _leaves(theirs.checkpoints.load(theirs.checkpoints.steps()[-1]))
     for name in our_state.keys() | their_state.keys():
         if not _same(our_state.get(name), their_state.get(name)):
             differences.append(f"last checkpoint: {name}")
     signals = len(our_steps[-1].signals) if our_steps else 0
-    return Verdict(len(our_steps), signals, len(our_state), differences=differences)
+    arrays = sum(isinstance(value, np.ndarray) for value in our_state.values())
+    return Verdict(len(our_steps), signals, arrays, differences=differences)
 
 
 def _step_differences(mine: Step, other: Step) -> list[str]:
@@ -105,18 +106,19 @@ def _deterministic(step: Step) -> dict[str, float]:
 
 
 def _same(mine: Any, other: Any) -> bool:
-    if mine is None or other is None:
-        return False
+    if not isinstance(mine, np.ndarray | float) or not isinstance(other, np.ndarray | float):
+        return bool(mine == other)
     return bool(np.array_equal(np.asarray(mine), np.asarray(other), equal_nan=True))
 
 
-def _arrays(state: Any, name: str = "") -> dict[str, Any]:
+def _leaves(state: Any, name: str = "") -> dict[str, Any]:
+    """Every array and plain value of a checkpoint, but for the clock and the log's length."""
     if isinstance(state, dict):
-        parts = [_arrays(value, f"{name}/{key}") for key, value in state.items()]
+        parts = [_leaves(value, f"{name}/{key}") for key, value in state.items()]
     elif isinstance(state, list):
-        parts = [_arrays(value, f"{name}/{index}") for index, value in enumerate(state)]
+        parts = [_leaves(value, f"{name}/{index}") for index, value in enumerate(state)]
     else:
-        return {name: state} if isinstance(state, np.ndarray) else {}
+        return {} if name in ("/learner/counters/seconds", "/events") else {name: state}
     return {key: value for part in parts for key, value in part.items()}
 
 
@@ -149,7 +151,8 @@ def _finish(process: subprocess.Popen[bytes]) -> None:
 
 
 def _kill_at(process: subprocess.Popen[bytes], run: Path, moment: int) -> int | None:
-    """SIGKILL once `moment` Steps are recorded; None if the run was done before."""
+    """SIGKILL once `moment` Steps are recorded, some of them new; None if it was done before."""
+    moment = max(moment, _recorded(run) + 1)
     while True:
         try:
             _, errors = process.communicate(timeout=POLL_SECONDS)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -35,7 +36,7 @@ class Checkpoints:
     def steps(self) -> list[int]:
         """The Steps at which there is a complete checkpoint."""
         names = [path.name for path in self.folder.glob("step-*") if path.is_dir()]
-        return sorted(int(name.removeprefix("step-")) for name in names)
+        return sorted(int(name[5:]) for name in names if re.fullmatch(r"step-\d{8,}", name))
 
     def path(self, step: int) -> Path:
         """Where the checkpoint of a Step lies."""
@@ -50,8 +51,10 @@ class Checkpoints:
             try:
                 scratch.mkdir()
                 _write(scratch, state, step=step, good=good)
-                shutil.rmtree(final, ignore_errors=True)
+                if final.exists():
+                    final.rename(self._replaced(final))
                 os.replace(scratch, final)  # noqa: PTH105 - the moment it becomes visible
+                shutil.rmtree(self._replaced(final), ignore_errors=True)
             finally:
                 shutil.rmtree(scratch, ignore_errors=True)
             sync_folder(self.folder)
@@ -64,6 +67,7 @@ class Checkpoints:
 
     def load_latest(self) -> tuple[int, dict[str, Any], list[str]]:
         """The newest intact checkpoint, and what was wrong with newer ones."""
+        self._recover()
         problems: list[str] = []
         for step in reversed(self.steps()):
             try:
@@ -85,6 +89,19 @@ class Checkpoints:
         for later in self.steps():
             if later > step:
                 shutil.rmtree(self.path(later))
+
+    def _replaced(self, path: Path) -> Path:
+        """Where a checkpoint waits while its successor takes its place."""
+        return path.with_name(f".replaced-{path.name}")
+
+    def _recover(self) -> None:
+        """Bring back a checkpoint that a kill between the renames of `save` left waiting."""
+        for waiting in self.folder.glob(".replaced-step-*"):
+            final = self.folder / waiting.name.removeprefix(".replaced-")
+            if final.exists():
+                shutil.rmtree(waiting, ignore_errors=True)
+            else:
+                waiting.rename(final)
 
     def _is_good(self, step: int) -> bool:
         try:

@@ -12,22 +12,20 @@ from typing import Any
 
 from steadyrl.core.errors import DiskError
 
-_DISK_TROUBLE = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO}
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 @contextmanager
 def disk_errors(path: Path) -> Iterator[None]:
-    """Turn a full, read-only or broken disk into one clear sentence."""
+    """Turn a full, read-only, forbidden or broken place into one clear sentence."""
     try:
         yield
     except OSError as error:
-        if error.errno not in _DISK_TROUBLE:
-            raise
-        reason = os.strerror(error.errno or 0)
-        raise DiskError(
-            f"cannot write {path}: {reason}. What was written before is intact: free some space, "
-            "then resume the run."
-        ) from None
+        reason = error.strerror or os.strerror(error.errno or 0)
+        advice = "Choose another place, or mend this one."
+        if error.errno in _FULL:
+            advice = "What was written before is intact: free some space, then resume the run."
+        raise DiskError(f"cannot write {path}: {reason}. {advice}") from None
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -72,7 +70,10 @@ class JsonLines:
             if self._file is None:
                 self._repair()
                 self._file = self.path.open("ab", buffering=0)
-            self._file.write(line)
+            written = self._file.write(line)
+            if written != len(line):  # the disk took a part: leave no torn line behind
+                os.truncate(self.path, self.path.stat().st_size - written)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def sync(self) -> None:
         """Wait until the disk has all lines."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from steadyrl.core.errors import SteadyError
+from steadyrl.core.errors import TrainingDiverged
 from steadyrl.core.records import SEVERITIES, Diagnosis, Finding
 from steadyrl.experiments.fault_bench import environments  # noqa: F401 - registers them
 from steadyrl.experiments.fault_bench.faults import Case, faulty_cases, healthy_cases
@@ -77,9 +77,8 @@ def run_case(case: Case, folder: Path) -> None:
     with context:
         try:
             train(case.config(), path)
-        except SteadyError:
-            if not (path / "summary.json").exists():
-                raise
+        except TrainingDiverged:
+            return
 
 
 def judge_case(case: Case, folder: Path) -> Result:

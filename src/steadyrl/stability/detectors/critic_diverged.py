@@ -29,8 +29,9 @@ RULE = Detector(
     "out of this ratio, so a large loss from large rewards does not trigger it.",
     false_alarms="Rewards that grow during training (the bound follows the largest seen so far).",
     reads=("q.bound_ratio",),
-    limits={"steps": 3, "ratio": 1.0},
-    calibrated_on="an upper bound; healthy: at most 0.25 on ddpg/pendulum and ddpg/stage1-3",
+    limits={"steps": 3, "ratio": 1.2},
+    calibrated_on="an upper bound with room for approximation: where every step earns the largest "
+    "reward a sound critic sits at 1.0 (point-mass); at most 0.25 on ddpg/pendulum, stage1-3",
     detect=detect,
     algorithms=("ddpg",),
     references=("Fujimoto et al. 2018", "ray#5638"),

@@ -15,7 +15,8 @@ def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
     rate = getattr(config, "learning_rate", None)
     if rate is None:
         return None
-    return {"learning_rate": max(min(rate / 10, 1e-3), 1e-6)}
+    lower = max(min(rate / 10, 1e-3), 1e-6)
+    return {"learning_rate": lower} if lower < rate else None
 
 
 REMEDY = Remedy(

@@ -13,7 +13,10 @@ from steadyrl.stability.window import Window
 def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
     """Ten times as much, at least 1e-3."""
     rate = getattr(config, "learning_rate", None)
-    return None if rate is None else {"learning_rate": min(max(rate * 10, 1e-3), 1e-2)}
+    if rate is None:
+        return None
+    higher = min(max(rate * 10, 1e-3), 1e-2)
+    return {"learning_rate": higher} if higher > rate else None
 
 
 REMEDY = Remedy(

@@ -11,14 +11,17 @@ from steadyrl.stability.window import Window
 
 
 def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
-    """For environments with a termination_penalty setting, in units of one step."""
+    """For our residual-control task, whose penalty is in units of one step's cost."""
     settings, gamma = config.environment.settings, getattr(config, "gamma", 0.99)
-    if "termination_penalty" not in settings:
+    if not config.environment.id.endswith("ResidualControl-v0"):
         return None
     penalty = round(0.75 / (1.0 - gamma), 1)
+    current = settings.get("termination_penalty", 0.0)
+    if isinstance(current, float | int) and current >= penalty:
+        return None
     changes: dict[str, Any] = {"environment.settings.termination_penalty": penalty}
     # Without this the penalty itself becomes a reward of hundreds of thousands.
-    cost = float(settings.get("cost_scale") or 1.0)
+    cost = float(settings.get("cost_scale") or 2000.0)
     if cost > 1.0 and getattr(config, "reward_scale", None) == 1.0:
         changes["reward_scale"] = float(f"{2.0 / cost:.1g}")
     return changes
