@@ -121,6 +121,9 @@ def test_a_remedys_proposal_is_a_valid_config_that_differs(remedy: Remedy) -> No
     window = Window(config.total_env_steps)
     for step in trace(td__target_std=5000.0, rollout__reward_abs_max=2000.0):
         window.append(step)
+    if remedy.name == "raise-learning-rate":
+        assert remedy.propose(config, window) is None  # it is too high already
+        config = config.replaced({"learning_rate": 1e-6})
     changes = remedy.propose(config, window)
     if remedy.name in ("fix-the-code", "change-the-task"):
         assert changes is None

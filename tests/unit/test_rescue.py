@@ -1,4 +1,4 @@
-"""The decisions of a rescue; the whole loop on a small patient runs under 'make test-slow'."""
+"""The decisions of a rescue, and the whole loop on a small patient."""
 
 from __future__ import annotations
 
@@ -39,8 +39,29 @@ def test_if_the_task_was_changed_length_and_reward_per_step_decide() -> None:
     assert not changes_the_task({"learning_rate": 1e-4})
 
 
-def test_any_return_beats_one_that_is_not_a_number() -> None:
-    assert improves(_outcome(-50.0, 50.0), _outcome(float("nan"), 50.0), task_changed=False)
+def test_nothing_is_better_than_something_that_was_not_measured() -> None:
+    nan = float("nan")
+    diverged = _outcome(nan, nan, "D001", status="diverged")
+    assert improves(_outcome(-50.0, 50.0), diverged, task_changed=False)
+    assert not improves(_outcome(-50.0, 50.0), _outcome(nan, nan), task_changed=False)
+    assert not improves(_outcome(nan, nan), diverged, task_changed=False)
+    assert not improves(_outcome(0.0, 50.0), _outcome(0.0, 50.0), task_changed=False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--seeds", "0"], "nothing is proved"),
+        (["--also", "batch_sizes=3"], "Did you mean 'batch_size'"),
+    ],
+)
+def test_a_rescue_that_could_prove_nothing_is_refused_before_it_trains(
+    arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "out"
+    assert main(["rescue", "ddpg/pendulum", "--output", str(output), *arguments]) == 2
+    assert said in capsys.readouterr().err
+    assert not (output / "original").exists()
 
 
 def test_a_trial_is_not_repeated_and_a_cut_off_one_is_resumed(
@@ -59,11 +80,11 @@ def test_a_trial_is_not_repeated_and_a_cut_off_one_is_resumed(
     assert "resumed" in kinds
 
 
-def test_a_failed_run_is_an_outcome(small_config: Make, tmp_path: Path) -> None:
+def test_a_diverged_run_is_an_outcome(small_config: Make, tmp_path: Path) -> None:
     config = small_config(learning_rate=1e30, learning_starts=100)
     run_trial(Trial(name="t", config=config, directory=tmp_path / "t"))
     outcome = read_outcome("t", tmp_path / "t")
-    assert (outcome.status, outcome.severe, outcome.healthy) == ("failed", ("D001",), False)
+    assert (outcome.status, outcome.severe, outcome.healthy) == ("diverged", ("D001",), False)
 
 
 def test_a_healthy_run_needs_no_rescue(small_config: Make, tmp_path: Path) -> None:
@@ -109,3 +130,16 @@ def test_a_frozen_target_is_rescued_and_the_fix_is_proved(
     # A second start finds everything done.
     assert main([*command, "--workers", "1", "--json", "--also", "batch_size=128"]) == 0
     assert json.loads(capsys.readouterr().out)["status"] == "verified"
+
+
+@pytest.mark.slow
+def test_the_documented_collapse_is_rescued_and_the_batch_size_was_not_the_cause(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["rescue", "ddpg/document", "--output", str(tmp_path), "--seeds", "1", "--json"]
+    assert main([*command, "--also", "batch_size=1024"]) == 0
+    story = json.loads(capsys.readouterr().out)
+    assert story["diagnoses"][0]["cause"] == "C208"
+    assert "environment.settings.termination_penalty" in story["chosen"]["changes"]
+    asked = next(row for row in story["tried"] if row["origin"] == "asked for")
+    assert not asked["helped"]

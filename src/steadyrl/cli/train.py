@@ -34,8 +34,8 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     parser.add_argument(
         "--guard",
         choices=["off", "watch", "act"],
-        help="watch: report findings (default; a resumed run keeps its guard); act: go back to the last good checkpoint and try "
-        "an automatic remedy when something severe is found",
+        help="watch: report findings (default; a resumed run keeps its guard); act: on something "
+        "severe go back to the last good checkpoint and try an automatic remedy",
     )
     parser.add_argument("--json", action="store_true", help="print the summary as JSON on stdout")
     parser.add_argument("--quiet", action="store_true", help="no progress")

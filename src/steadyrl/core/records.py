@@ -109,7 +109,11 @@ class Diagnosis:
     @classmethod
     def from_json(cls, record: Mapping[str, Json]) -> Diagnosis:
         """The inverse of `to_json`."""
-        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in record.items()})
+        values: dict[str, Json] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in record.items()
+        }
+        return cls(**values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

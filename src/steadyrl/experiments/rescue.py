@@ -80,7 +80,7 @@ def rescue(
     """The whole loop. Run it again on the same folder and it goes on where it stopped."""
     if seeds < 1:
         raise ConfigError(
-            f"seeds = {seeds}: nothing is proved without a fresh seed. Use 1 or more."
+            f"seeds = {seeds}: without a fresh seed nothing is proved. Use 1 or more."
         )
     for changes in also:
         config.replaced(changes)  # refuse a wrong change before hours are spent
