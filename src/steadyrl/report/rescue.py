@@ -38,6 +38,8 @@ def print_rescue(folder: Path, report: Path) -> None:
     if story["tried"]:
         console.print()
         console.print(_tried_table(story))
+    if story["chosen"]:
+        console.print(f"\nfix  {plain(_settings(story['chosen']['changes']))}", soft_wrap=True)
     for sentence in hypotheses(story):
         console.print(plain(sentence), soft_wrap=True)
     if story["verified"]:
@@ -54,7 +56,7 @@ def hypotheses(story: dict[str, Any]) -> list[str]:
     said = []
     for row in story["tried"]:
         if row["origin"] == "asked for":
-            verdict = "helped" if row["helped"] else "did not help"
+            verdict = "helped" if row["helped"] else "did not help, so that was not the cause"
             said.append(
                 f"{row['name']} {verdict}: episodes of {row['final_length']:,.0f} steps, "
                 f"return {row['final_return']:,.4g}"
@@ -77,6 +79,10 @@ def write_rescue_report(folder: Path) -> Path:
     return path
 
 
+def _settings(changes: dict[str, Any]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in changes.items())
+
+
 def _story(folder: Path) -> dict[str, Any]:
     story: dict[str, Any] = json.loads((folder / "rescue.json").read_text("utf-8"))
     return story
@@ -97,9 +103,7 @@ def _rows(story: dict[str, Any]) -> list[tuple[str, ...]]:
         control = story["control"]
         rows.append(("control", "no fix", *_result(control), ""))
     for row in story["tried"]:
-        changes = ", ".join(f"{k.rpartition('.')[2]}={v}" for k, v in row["changes"].items())
-        name = row["name"] if row["origin"] == "asked for" else f"{row['name']}: {changes}"
-        rows.append((name, row["origin"], *_result(row), "yes" if row["helped"] else "no"))
+        rows.append((row["name"], row["origin"], *_result(row), "yes" if row["helped"] else "no"))
     return rows
 
 
@@ -126,6 +130,8 @@ def _verified_table(story: dict[str, Any]) -> Table:
 
 def _preface(story: dict[str, Any], folder: Path) -> str:
     parts = [f"<h2>{escape(story['status'])}: {escape(story['message'])}</h2>"]
+    if story["chosen"]:
+        parts.append(f"<p>Fix: <code>{escape(_settings(story['chosen']['changes']))}</code></p>")
     for diagnosis in story["diagnoses"][:2]:
         points = [f"<li>for: {escape(text)}</li>" for text in diagnosis["evidence_for"]]
         points += [f"<li>against: {escape(text)}</li>" for text in diagnosis["evidence_against"]]
