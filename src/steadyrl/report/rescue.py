@@ -102,8 +102,10 @@ def _rows(story: dict[str, Any]) -> list[tuple[str, ...]]:
     if story["control"]:
         control = story["control"]
         rows.append(("control", "no fix", *_result(control), ""))
-    for row in story["tried"]:
-        rows.append((row["name"], row["origin"], *_result(row), "yes" if row["helped"] else "no"))
+    rows += [
+        (row["name"], row["origin"], *_result(row), "yes" if row["helped"] else "no")
+        for row in story["tried"]
+    ]
     return rows
 
 
