@@ -39,5 +39,6 @@ CASES: Mapping[str, tuple[Mapping[str, Any], Changes]] = {
     ),
     "C219": ({}, {"q__optimism": 6.0}),
     "C221": ({"gamma": 0.0}, {**FLAT}),
+    "C223": ({"learning_starts": 256}, {"replay__duplicate_share": 0.5}),
     "C230": ({}, {"machine__load_per_core": 4.0, "machine__cpu_share": 0.3}),
 }

@@ -279,7 +279,8 @@ def _make_backend(config: EnvironmentConfig) -> _Backend:
     except gymnasium.error.Error as error:
         close = difflib.get_close_matches(config.id, list(gymnasium.registry), n=1)
         hint = f" Did you mean '{close[0]}'?" if close else ""
-        raise EnvironmentFault(f"environment.id = '{config.id}': {error}.{hint}") from None
+        reason = str(error).rstrip(". ")
+        raise EnvironmentFault(f"environment.id = '{config.id}': {reason}.{hint}") from None
     except ImportError as error:
         raise EnvironmentFault(
             f"environment.id = '{config.id}' cannot be imported: {error}. Install its package."

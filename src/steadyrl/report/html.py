@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from html import escape
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,30 @@ import numpy as np
 from steadyrl.core.config import flatten
 from steadyrl.core.records import Step
 from steadyrl.core.signals import CATALOGUE
+from steadyrl.stability.explain import headline
+from steadyrl.stability.remedies import REMEDIES
 from steadyrl.store.files import write_atomically
 from steadyrl.store.run_directory import RunDirectory
+from steadyrl.verdict import Verdict, judge
 
-FACTS = 4  # runs whose facts are listed; a rescue has a dozen
+COLORS = (
+    "#175cd3",
+    "#d92d20",
+    "#079455",
+    "#dc6803",
+    "#7839ee",
+    "#0e9384",
+    "#c11574",
+    "#475467",
+    "#84adff",
+    "#fda29b",
+    "#75e0a7",
+    "#fec84b",
+    "#c3b5fd",
+    "#5fe9d0",
+    "#faa7e0",
+    "#98a2b3",
+)
 POINTS = 2000  # per curve; extremes of each bucket are kept, so spikes stay visible
 
 GROUPS = {
@@ -44,6 +65,10 @@ h1 { font-size: 1.5rem; margin-bottom: .2rem; } h2 { font-size: 1.1rem; margin: 
 .card { border: 1px solid #e4e7ec; border-radius: 8px; padding: .6rem .8rem; min-width: 0; }
 .card h3 { font-size: .85rem; margin: 0; } .card p { font-size: .75rem; color: #667085; margin: 0; }
 .plot { height: 230px; } table { border-collapse: collapse; font-size: .82rem; }
+.legend span { font-size: .78rem; margin-right: 1.1rem; white-space: nowrap; }
+.legend i { display: inline-block; width: 1.1rem; height: .25rem; margin-right: .4rem;
+  vertical-align: middle; }
+.scroll { overflow-x: auto; }
 td, th { text-align: left; padding: .15rem 1rem .15rem 0; vertical-align: top; }
 th { color: #667085; font-weight: 500; } code { font-size: .8rem; }
 details { margin-top: .6rem; } @media (max-width: 800px) { .grid { grid-template-columns: 1fr; } }
@@ -52,10 +77,9 @@ details { margin-top: .6rem; } @media (max-width: 800px) { .grid { grid-template
 SCRIPT = """
 for (const chart of CHARTS) {
   Plotly.newPlot(chart.id, chart.traces, {
-    margin: {l: 55, r: 10, t: 8, b: 32}, showlegend: chart.traces.length > 1,
-    legend: {orientation: "h", y: -0.2}, xaxis: {title: {text: "env steps", font: {size: 11}}},
-    yaxis: {exponentformat: "e"}, font: {size: 11}
-  }, {displaylogo: false, responsive: true});
+    margin: {l: 55, r: 10, t: 8, b: 36}, showlegend: false, font: {size: 11},
+    xaxis: {title: {text: "env steps", font: {size: 11}}}, yaxis: {exponentformat: "e"}
+  }, {displayModeBar: false, responsive: true});
 }
 """
 
@@ -63,11 +87,13 @@ for (const chart of CHARTS) {
 def write_report(runs: Sequence[Path], output: Path | None = None) -> Path:
     """Write the page beside the first run, or where asked; returns its path."""
     path = output or runs[0] / "report.html"
-    write_atomically(path, render([RunDirectory.open(run) for run in runs]).encode())
+    stores = [RunDirectory.open(run) for run in runs]
+    preface = "".join(_verdict(judge(run)) for run in runs)
+    write_atomically(path, render(stores, preface=preface).encode())
     return path
 
 
-def render(stores: Sequence[RunDirectory], *, preface: str = "") -> str:
+def render(stores: Sequence[RunDirectory], *, preface: str = "", title: str = "") -> str:
     """The whole page as text; `preface` is HTML that comes first."""
     from plotly.offline import get_plotlyjs
 
@@ -77,7 +103,7 @@ def render(stores: Sequence[RunDirectory], *, preface: str = "") -> str:
     groups = {**GROUPS, "More": tuple(name for name in CATALOGUE if name not in shown)}
     charts: list[dict[str, Any]] = []
     sections = []
-    for title, names in groups.items():
+    for heading, names in groups.items():
         cards = []
         for name in names:
             if name in present:
@@ -85,18 +111,41 @@ def render(stores: Sequence[RunDirectory], *, preface: str = "") -> str:
                 charts.append({"id": identity, "traces": _traces(name, series)})
                 cards.append(_card(name, identity))
         if cards:
-            sections.append(f"<h2>{title}</h2><div class='grid'>{''.join(cards)}</div>")
-    title = ", ".join(series) if len(series) <= 3 else f"{len(series)} runs"
+            sections.append(f"<h2>{heading}</h2><div class='grid'>{''.join(cards)}</div>")
+    title = title or (", ".join(series) if len(series) <= 3 else f"{len(series)} runs")
     return (
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
         f"<title>{escape(title)} · steadyrl</title><style>{STYLE}</style>"
         f"<script>{get_plotlyjs()}</script></head><body>"
         f"<h1>{escape(title)}</h1><p class='sub'>steadyrl report</p>"
-        f"{preface}{''.join(_facts(store) for store in stores[:FACTS])}{''.join(sections)}"
+        f"{preface}<h2>Runs</h2><div class='scroll'>{_facts(stores)}</div>"
+        f"<p class='legend'>{_legend(list(series))}</p>{''.join(sections)}"
         f"<h2>Events</h2>{''.join(_events(store) for store in stores)}"
         f"{''.join(_settings(store) for store in stores)}"
         f"<script>const CHARTS = {_json(charts)};{SCRIPT}</script></body></html>"
     )
+
+
+def _verdict(verdict: Verdict) -> str:
+    """What was found in a run, and why, in words."""
+    parts = [f"<h2>{escape(Path(verdict.run).name)}: {verdict.headline}</h2>"]
+    if verdict.findings:
+        rows = "".join(
+            f"<tr><td>{f.env_steps:,}</td><td>{f.severity}</td><td>{f.rule} {escape(f.name)}</td>"
+            f"<td>{escape(f.message)}</td></tr>"
+            for f in verdict.findings
+        )
+        head = "<tr><th>env step</th><th>severity</th><th>finding</th><th></th></tr>"
+        parts.append(f"<div class='scroll'><table>{head}{rows}</table></div>")
+    for diagnosis in verdict.diagnoses:
+        points = [f"<li>for: {escape(text)}</li>" for text in diagnosis.evidence_for]
+        points += [f"<li>against: {escape(text)}</li>" for text in diagnosis.evidence_against]
+        points += [f"<li>remedy: {escape(headline(REMEDIES[r]))}</li>" for r in diagnosis.remedies]
+        parts.append(
+            f"<p><b>{diagnosis.cause} {escape(diagnosis.name)}</b> "
+            f"(confidence {diagnosis.confidence:.2f})</p><ul>{''.join(points)}</ul>"
+        )
+    return "".join(parts)
 
 
 def _json(value: Any) -> str:
@@ -106,7 +155,7 @@ def _json(value: Any) -> str:
 
 def _traces(name: str, series: dict[str, list[Step]]) -> list[dict[str, Any]]:
     traces = []
-    for run, steps in series.items():
+    for (run, steps), color in zip(series.items(), cycle(COLORS), strict=False):
         points = [(s.env_steps, s.signals[name]) for s in steps if name in s.signals]
         if points:
             x, y = thin(np.array(points, dtype=float))
@@ -117,7 +166,7 @@ def _traces(name: str, series: dict[str, list[Step]]) -> list[dict[str, Any]]:
                     "y": [value if np.isfinite(value) else None for value in y.tolist()],
                     "name": run,
                     "mode": "lines+markers" if sparse else "lines",
-                    "line": {"width": 1.5},
+                    "line": {"width": 1.5, "color": color},
                 }
             )
     return traces
@@ -146,20 +195,36 @@ def _card(name: str, identity: str) -> str:
     )
 
 
-def _facts(store: RunDirectory) -> str:
-    summary = store.summary() or {}
-    rows = [
-        ("status", f"{summary.get('status', 'unknown')} {summary.get('message') or ''}"),
-        ("algorithm", store.config.algorithm),
-        ("environment", store.config.environment.id),
-        ("seed", store.config.seed),
-        ("env steps", f"{summary.get('env_steps', 0):,}"),
-        ("seconds", summary.get("seconds")),
-        ("last evaluation", summary.get("final_return")),
-        ("best evaluation", summary.get("best_return")),
-    ]
-    cells = "".join(f"<tr><th>{k}</th><td>{escape(str(v))}</td></tr>" for k, v in rows)
-    return f"<h2>{escape(store.path.name)}</h2><table>{cells}</table>"
+def _legend(names: list[str]) -> str:
+    return "".join(
+        f"<span><i style='background:{color}'></i>{escape(name)}</span>"
+        for name, color in zip(names, cycle(COLORS), strict=False)
+    )
+
+
+def _facts(stores: Sequence[RunDirectory]) -> str:
+    """One line per run."""
+    titles = ("run", "status", "environment", "seed", "env steps", "seconds", "last return", "best")
+    rows = []
+    for store in stores:
+        summary = store.summary() or {}
+        cells = (
+            store.path.name,
+            f"{summary.get('status', 'unknown')} {summary.get('message') or ''}",
+            store.config.environment.id,
+            store.config.seed,
+            f"{summary.get('env_steps', 0):,}",
+            f"{summary.get('seconds', 0):,.0f}",
+            _number(summary.get("final_return")),
+            _number(summary.get("best_return")),
+        )
+        rows.append("<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in cells) + "</tr>")
+    head = "".join(f"<th>{title}</th>" for title in titles)
+    return f"<table><tr>{head}</tr>{''.join(rows)}</table>"
+
+
+def _number(value: Any) -> str:
+    return "" if value is None else f"{float(value):,.5g}"
 
 
 def _events(store: RunDirectory) -> str:

@@ -75,7 +75,7 @@ def write_rescue_report(folder: Path) -> Path:
         for side in ("before", "after")
     ]
     path = folder / "report.html"
-    write_atomically(path, render(runs, preface=_preface(story, folder)).encode())
+    write_atomically(path, render(runs, preface=_preface(story, folder), title="Rescue").encode())
     return path
 
 

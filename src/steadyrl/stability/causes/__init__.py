@@ -11,6 +11,7 @@ from steadyrl.stability.causes import (
     exploration_too_small,
     learning_rate_too_high,
     learning_rate_too_low,
+    learning_starts_too_early,
     machine_overloaded,
     observation_not_updated,
     observations_unscaled,
@@ -45,5 +46,6 @@ CAUSES = (
     too_many_updates.CAUSE,
     value_overestimation.CAUSE,
     discount_too_low.CAUSE,
+    learning_starts_too_early.CAUSE,
     machine_overloaded.CAUSE,
 )

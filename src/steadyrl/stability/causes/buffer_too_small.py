@@ -10,11 +10,17 @@ def weigh(case: Case) -> Weight:
     finding = case.found("D027", "D022")
     if finding is None:
         return Weight(0.0)
-    size = case.setting("buffer_size")
+    size, batch = case.setting("buffer_size"), case.setting("batch_size")
     reasons = [finding.message]
     if size is not None:
         reasons.append(f"buffer_size is {size:,}")
-    return Weight(0.8 if case.found("D027") else 0.5, tuple(reasons))
+    if case.found("D027"):
+        return Weight(0.8, tuple(reasons))
+    if size is not None and batch is not None and size >= 10 * batch:
+        return Weight(
+            0.1, (finding.message,), (f"buffer_size {size:,} is {size // batch} batches",)
+        )
+    return Weight(0.6, tuple(reasons))
 
 
 CAUSE = Cause(
