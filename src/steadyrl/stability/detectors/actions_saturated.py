@@ -12,6 +12,8 @@ from steadyrl.stability.window import Window
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     """Saturated over several Steps while the evaluation is far from the best seen."""
+    if not window.latest("action.saturation") >= limits["share"]:
+        return None
     steps = int(limits["steps"])
     shares = window.last("action.saturation", steps)
     if len(shares) < steps or float(np.median(shares)) < limits["share"]:

@@ -12,6 +12,8 @@ from steadyrl.stability.window import Window
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     """In nearly all recent Steps the new policy's actions were worse by the critic's own word."""
+    if not window.latest("actor.improvement") < 0:
+        return None
     steps = int(limits["steps"])
     gains = window.last("actor.improvement", steps)
     if len(gains) < steps or float((gains < 0).mean()) < limits["share"]:

@@ -12,6 +12,8 @@ from steadyrl.stability.window import Window
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     """Duplicates within a batch over several Steps, long after the start."""
+    if not window.latest("replay.duplicate_share") >= limits["duplicates"]:
+        return None
     steps = int(limits["steps"])
     shares = window.last("replay.duplicate_share", steps)
     if len(shares) < steps or float(np.median(shares)) < limits["duplicates"]:

@@ -10,6 +10,8 @@ from steadyrl.stability.window import Window
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     """Nearly all updates are clipped, by a large factor."""
+    if not window.has("setting.gradient_clip"):
+        return None
     steps = int(limits["steps"])
     norms, clip = (
         window.last("critic.gradient_norm", steps),

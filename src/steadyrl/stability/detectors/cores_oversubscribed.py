@@ -12,6 +12,8 @@ from steadyrl.stability.window import Window
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     """Load per core high while this process gets less CPU time than wall time."""
+    if not window.latest("machine.load_per_core") >= limits["load"]:
+        return None
     loads, shares = window.last("machine.load_per_core", 5), window.last("machine.cpu_share", 5)
     if len(loads) < 5 or len(shares) < 5:
         return None

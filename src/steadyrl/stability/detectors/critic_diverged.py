@@ -10,6 +10,8 @@ from steadyrl.stability.window import Window
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     """The ratio of |Q| to max|r| / (1 - gamma) above its limit in several Steps running."""
+    if not window.latest("q.bound_ratio") > limits["ratio"]:
+        return None
     ratios = window.last("q.bound_ratio", int(limits["steps"]))
     if len(ratios) < limits["steps"] or not (ratios > limits["ratio"]).all():
         return None

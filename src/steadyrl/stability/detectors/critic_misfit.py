@@ -13,6 +13,8 @@ from steadyrl.stability.window import Window
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     """Median of loss / target variance over recent Steps above the limit, after a warm-up."""
     steps = int(limits["steps"])
+    if not window.latest("critic.loss") > limits["share"] * window.latest("td.target_std") ** 2:
+        return None
     if window.count("critic.loss") < limits["warm_up"] or window.count("td.target_std") < steps:
         return None
     losses = window.last("critic.loss", steps)

@@ -12,6 +12,8 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     """Share of dormant units above the limit, and well above the beginning."""
     for part in ("critic", "actor"):
         name = f"{part}.dormant_share"
+        if not window.latest(name) > limits["share"]:
+            continue
         shares = window.last(name, int(limits["steps"]))
         if len(shares) < limits["steps"]:
             continue

@@ -12,6 +12,8 @@ from steadyrl.stability.window import Window
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     """Length far below its best, by termination, with reward per step no better than at first."""
+    if not window.latest("rollout.terminated_share") >= limits["terminated"]:
+        return None
     steps = int(limits["steps"])
     lengths, ends = (
         window.last("rollout.length_mean", steps),

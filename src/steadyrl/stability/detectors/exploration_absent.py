@@ -12,6 +12,8 @@ from steadyrl.stability.window import Window
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     """Played actions differ from the policy's by less than the limit, over several Steps."""
+    if not window.latest("action.noise") <= limits["noise"]:
+        return None
     noise = window.last("action.noise", int(limits["steps"]))
     if len(noise) < limits["steps"] or float(noise.max()) > limits["noise"]:
         return None

@@ -12,6 +12,8 @@ from steadyrl.stability.window import Window
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     """Played actions are further from the policy's than a quarter of the whole range."""
+    if not window.latest("action.noise") >= limits["noise"]:
+        return None
     noise = window.last("action.noise", int(limits["steps"]))
     if len(noise) < limits["steps"] or float(np.median(noise)) < limits["noise"]:
         return None

@@ -15,6 +15,8 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     """Newest largest norm against the last Steps' largest norms: ratio and robust z together."""
     for part in ("critic", "actor"):
         name = f"{part}.gradient_norm_max"
+        if not window.latest(name) > limits["ratio"] * window.lowest(name):
+            continue
         past = window.last(name, int(limits["past"]) + 1)[:-1]
         if len(past) < limits["past"] or not window.fresh(name):
             continue

@@ -10,6 +10,8 @@ from steadyrl.stability.window import Window
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     """All (severe) or most components of the observation never vary."""
+    if not window.latest("observation.constant_share") >= limits["share"]:
+        return None
     shares = window.last("observation.constant_share", int(limits["steps"]))
     if len(shares) < limits["steps"] or float(shares.min()) < limits["share"]:
         return None

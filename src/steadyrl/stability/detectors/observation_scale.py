@@ -12,6 +12,8 @@ from steadyrl.stability.window import Window
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     """Largest over smallest standard deviation of the network's inputs."""
+    if not window.latest("observation.scale_ratio") >= limits["ratio"]:
+        return None
     ratios = window.last("observation.scale_ratio", int(limits["steps"]))
     if len(ratios) < limits["steps"] or float(np.median(ratios)) < limits["ratio"]:
         return None

@@ -12,6 +12,8 @@ from steadyrl.stability.window import Window
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     """TD error on the newest transitions many times that on the buffer, over several Steps."""
+    if not window.latest("td.fresh_ratio") >= limits["ratio"]:
+        return None
     steps = int(limits["steps"])
     ratios = window.last("td.fresh_ratio", steps)
     if len(ratios) < steps or float(np.median(ratios)) < limits["ratio"]:

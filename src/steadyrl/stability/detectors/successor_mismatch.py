@@ -10,6 +10,8 @@ from steadyrl.stability.window import Window
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     """Inside an episode the next observation must be the following transition's observation."""
+    if not window.latest("replay.misaligned_share") > limits["share"]:
+        return None
     shares = window.last("replay.misaligned_share", int(limits["steps"]))
     if len(shares) < limits["steps"] or not float(shares.min()) > limits["share"]:
         return None

@@ -10,6 +10,8 @@ from steadyrl.stability.window import Window
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     """Swap traffic while training."""
+    if not window.latest("machine.swap_mb_per_second") >= limits["mb_per_second"]:
+        return None
     pages = window.last("machine.swap_mb_per_second", 5)
     if len(pages) < 5 or float(pages.min()) < limits["mb_per_second"]:
         return None

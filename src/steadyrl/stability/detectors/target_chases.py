@@ -12,6 +12,9 @@ from steadyrl.stability.window import Window
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     """Distance between target and online critic far below what the critic moves in a Step."""
+    newest = window.latest("critic.update_ratio", 0.0)
+    if not window.latest("target.drift") <= limits["lag"] * newest:
+        return None
     steps = int(limits["steps"])
     drifts, moves = window.last("target.drift", steps), window.last("critic.update_ratio", steps)
     if len(drifts) < steps or len(moves) < steps or not (moves > 0).all():

@@ -12,6 +12,9 @@ from steadyrl.stability.window import Window
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     """The target moves a tiny share of what the online critic moves, over several Steps."""
+    newest = window.latest("critic.update_ratio", 0.0)
+    if not window.latest("target.change") <= limits["share"] * newest:
+        return None
     steps = int(limits["steps"])
     moves, online = window.last("target.change", steps), window.last("critic.update_ratio", steps)
     if len(moves) < steps or len(online) < steps or not (online > 0).all():

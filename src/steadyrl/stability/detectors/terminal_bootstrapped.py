@@ -12,6 +12,8 @@ from steadyrl.stability.window import Window
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     """On terminated transitions the target must equal the reward exactly."""
+    if not window.latest("td.terminal_error") > limits["error"]:
+        return None
     errors = window.last("td.terminal_error", int(limits["steps"]))
     if len(errors) < limits["steps"] or float(errors.min()) <= limits["error"]:
         return None

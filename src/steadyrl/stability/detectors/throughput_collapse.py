@@ -13,6 +13,12 @@ from steadyrl.stability.window import Window
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     """Recent Steps all below a share of the run's own median speed."""
     steps, past = int(limits["steps"]), int(limits["past"])
+    if not window.fresh("time.env_steps_per_second"):
+        return None
+    if window.latest("time.env_steps_per_second") > limits["share"] * window.highest(
+        "time.env_steps_per_second"
+    ):
+        return None
     rates = window.last("time.env_steps_per_second", steps + past)
     if len(rates) < steps + past or window.count("critic.loss") < len(rates):
         return None

@@ -9,9 +9,14 @@ import numpy as np
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
 
+CERTAINLY_LEARNING = 0.01  # change of the weights within one Step
+
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     """Both networks change by less than the limit per update, over several Steps."""
+    # The newest value first: it settles most cases without looking at the past.
+    if window.latest("actor.update_ratio", 1.0) > CERTAINLY_LEARNING:
+        return None
     steps = int(limits["steps"])
     updates = window.last("train.updates", steps + 1)
     if len(updates) <= steps or updates[-1] <= updates[0]:

@@ -12,6 +12,9 @@ from steadyrl.stability.window import Window
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     """Spread or level of the targets above the limit over several Steps."""
+    newest = max(window.latest("td.target_std", 0.0), abs(window.latest("q.mean", 0.0)))
+    if not newest > limits["scale"]:
+        return None
     steps = int(limits["steps"])
     spreads, levels = window.last("td.target_std", steps), np.abs(window.last("q.mean", steps))
     if len(spreads) < steps or len(levels) < steps:

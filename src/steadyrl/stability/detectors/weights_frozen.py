@@ -10,6 +10,8 @@ from steadyrl.stability.window import Window
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     """Exactly no change over several Steps in which updates were made."""
+    if window.latest("critic.update_ratio") and window.latest("actor.update_ratio"):
+        return None
     steps = int(limits["steps"])
     updates = window.last("train.updates", steps + 1)
     if len(updates) <= steps or updates[-1] <= updates[0]:
