@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: docs demo test test-slow check format bench-env bench-speed bench-learning clean help
+.PHONY: docs demo test test-slow check format bench-env bench-speed bench-learning bench-faults bench-overhead clean help
 
 help:
 	@echo "make demo         set up, train the documented example, show its curve and its report"
@@ -12,6 +12,7 @@ help:
 	@echo "make check        ruff, format, mypy, import directions"
 	@echo "make format       let ruff rewrite"
 	@echo "make docs         generate docs/rules.md from the rules"
+	@echo "make bench-faults the fault bench, an hour on two cores; bench-overhead: what watching costs"
 	@echo "make bench-env    the peers' virtual environment; then bench-speed, bench-learning"
 
 $(READY): pyproject.toml constraints.txt
@@ -50,6 +51,12 @@ bench-env: .venv-bench/.ready
 
 bench-speed: $(READY) bench-env
 	$(BIN)/python benchmarks/speed_ddpg.py
+
+bench-faults: $(READY)
+	$(BIN)/python benchmarks/fault_bench.py
+
+bench-overhead: $(READY)
+	$(BIN)/python benchmarks/overhead_watch.py
 
 bench-learning: $(READY) bench-env
 	$(BIN)/python benchmarks/learning_ddpg.py

@@ -26,17 +26,23 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     parser.add_argument("--healthy-seeds", type=int, default=2, help="seeds per healthy variant")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="runs at a time")
     parser.add_argument("--output", type=Path, default=Path("runs/fault-bench"), help="folder")
+    parser.add_argument("--repair", action="store_true", help="also re-run with the remedies")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON on stdout")
     arguments = parser.parse_args(argv)
-    from steadyrl.experiments.fault_bench.bench import run_bench, write_results
+    from steadyrl.experiments.fault_bench.bench import run_bench, summarise, write_results
+    from steadyrl.experiments.fault_bench.repair import repair_rates
 
-    results = run_bench(
+    judged = run_bench(
         arguments.output,
         seeds=arguments.seeds,
         healthy_seeds=arguments.healthy_seeds,
         workers=arguments.workers,
         say=_tell,
     )
+    results = summarise(judged)
+    if arguments.repair:
+        folder, workers = arguments.output / "repair", arguments.workers
+        results["repair"] = repair_rates(judged, folder, workers=workers, say=_tell)
     write_results(results, arguments.output / "results.json")
     if arguments.json:
         sys.stdout.write(json.dumps(results) + "\n")
@@ -72,6 +78,9 @@ def _print(results: dict[str, Any]) -> None:
         counts = (str(row[key]) for key in ("runs", "effective", "caught", "top_1"))
         faults.add_row(name, *counts, answers)
     console.print(faults)
+    for arm, rate in results.get("repair", {}).items():
+        if isinstance(rate, dict):
+            console.print(f"repaired by {arm}: {_cell(rate)}")
 
 
 def _cell(value: Any) -> str:

@@ -50,7 +50,7 @@ class Result:
 
 def run_bench(
     folder: Path, *, seeds: int, healthy_seeds: int, workers: int, say: Callable[[str], None]
-) -> dict[str, Any]:
+) -> list[Result]:
     """Run what is missing, then judge everything again from the files."""
     cases = [*healthy_cases(healthy_seeds), *faulty_cases(seeds)]
     waiting = [case for case in cases if not (folder / case.name / "summary.json").exists()]
@@ -62,7 +62,7 @@ def run_bench(
             done.result()
             if number % 20 == 0:
                 say(f"  {number} of {len(waiting)}")
-    return summarise([judge_case(case, folder) for case in cases])
+    return [judge_case(case, folder) for case in cases]
 
 
 def run_case(case: Case, folder: Path) -> None:
@@ -146,13 +146,13 @@ def _figures(
         "healthy_runs": len(healthy),
         "effective_faults": len(effective),
         "latent_faults": len(latent),
-        "recall": _share(len(caught), len(effective)),
-        "top_1_cause": _share(len(first), len(effective)),
-        "top_3_cause": _share(len(three), len(effective)),
-        "severe_false_alarms": _share(len(severe), len(healthy)),
-        "warned_healthy_runs": _share(len(warned), len(healthy)),
+        "recall": share(len(caught), len(effective)),
+        "top_1_cause": share(len(first), len(effective)),
+        "top_3_cause": share(len(three), len(effective)),
+        "severe_false_alarms": share(len(severe), len(healthy)),
+        "warned_healthy_runs": share(len(warned), len(healthy)),
         "median_time_to_detection": float(np.median(times)) if times else None,
-        "latent_named": _share(sum(_named(r, 1) for r in latent), len(latent)),
+        "latent_named": share(sum(_named(r, 1) for r in latent), len(latent)),
     }
 
 
@@ -183,7 +183,7 @@ def _mean(values: Any) -> float:
     return float(np.mean(list(values)))
 
 
-def _share(count: int, total: int) -> dict[str, Any]:
+def share(count: int, total: int) -> dict[str, Any]:
     """A proportion with its Wilson interval (95 %)."""
     if total == 0:
         return {"count": 0, "of": 0, "share": None}

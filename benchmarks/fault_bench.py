@@ -1,0 +1,50 @@
+"""The fault bench with its figures kept under results/: recall, false alarms, causes, repair.
+
+The runs are kept in --output, so that a second start only makes what is missing; the judgement is
+always made afresh with the rules as they are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from common import conclude
+
+from steadyrl.experiments.fault_bench.bench import run_bench, summarise
+from steadyrl.experiments.fault_bench.repair import repair_rates
+
+
+def main() -> None:
+    """Run, judge, repair, keep."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="judge what is there, keep nothing")
+    parser.add_argument("--json", action="store_true", help="only the last line")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--healthy-seeds", type=int, default=2)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--output", type=Path, default=Path("runs/fault-bench"))
+    arguments = parser.parse_args()
+
+    def say(line: str) -> None:
+        if not arguments.json:
+            sys.stderr.write(line + "\n")
+
+    judged = run_bench(
+        arguments.output,
+        seeds=0 if arguments.quick else arguments.seeds,
+        healthy_seeds=1 if arguments.quick else arguments.healthy_seeds,
+        workers=arguments.workers,
+        say=say,
+    )
+    results = summarise(judged)
+    if not arguments.quick:
+        folder = arguments.output / "repair"
+        results["repair"] = repair_rates(judged, folder, workers=arguments.workers, say=say)
+    results["seeds"] = {"faults": arguments.seeds, "healthy": arguments.healthy_seeds}
+    conclude("fault_bench", results, keep=not arguments.quick)
+
+
+if __name__ == "__main__":
+    main()

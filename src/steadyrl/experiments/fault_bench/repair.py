@@ -1,0 +1,133 @@
+"""Does the prescribed remedy repair the run, more often than no fix or a random one?
+
+Only faults in settings can be repaired by settings. Each effective one is run again from scratch on
+a fresh seed under every arm; it counts as repaired if the fault is no longer effective.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.errors import TrainingDiverged
+from steadyrl.core.seeding import derived_seed
+from steadyrl.experiments.fault_bench import environments  # noqa: F401 - registers them
+from steadyrl.experiments.fault_bench.bench import Result, is_effective, share
+from steadyrl.experiments.trials import read_outcome
+from steadyrl.run import train
+from steadyrl.stability.monitor import Monitor
+from steadyrl.stability.remedies import REMEDIES
+from steadyrl.stability.window import Window
+from steadyrl.store.run_directory import RunDirectory
+
+ARMS = ("prescribed", "random", "lower learning rate", "none")
+FRESH = 500  # how far the repair's seed is from the case's own
+
+
+@dataclass(frozen=True)
+class Repair:
+    """One re-run: a case's config with an arm's changes, on a fresh seed."""
+
+    result: Result
+    arm: str
+    changes: Mapping[str, Any]
+    directory: Path
+
+    def config(self) -> RunConfig:
+        """The case's config, changed."""
+        case = self.result.case
+        return case.config().replaced({**self.changes, "seed": case.seed + FRESH})
+
+
+def repair_rates(
+    results: Sequence[Result], folder: Path, *, workers: int, say: Callable[[str], None]
+) -> dict[str, Any]:
+    """Share of effective setting faults repaired by each arm."""
+    healthy = [result for result in results if result.case.fault is None]
+    patients = [r for r in results if _repairable(r) and is_effective(r, healthy)]
+    repairs = [repair for result in patients for repair in _repairs(result, folder)]
+    waiting = [r for r in repairs if not (r.directory / "summary.json").exists()]
+    say(f"{len(patients)} effective setting faults, {len(waiting)} re-runs still to be made")
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+        list(pool.map(_run, [(repair.config(), repair.directory) for repair in waiting]))
+    rates: dict[str, Any] = {}
+    for arm in ARMS:
+        done = [repair for repair in repairs if repair.arm == arm]
+        fixed = sum(not _still_effective(repair, healthy) for repair in done)
+        rates[arm] = share(fixed, len(patients))
+    rates["not repaired by the prescription"] = [
+        repair.directory.name
+        for repair in repairs
+        if repair.arm == "prescribed" and _still_effective(repair, healthy)
+    ]
+    return rates
+
+
+def _repairable(result: Result) -> bool:
+    """A fault in the settings, not in the code or in what the environment shows."""
+    fault = result.case.fault
+    return fault is not None and fault.substitution is None and fault.name != "observation-frozen"
+
+
+def _repairs(result: Result, folder: Path) -> Iterator[Repair]:
+    window = _window(result)
+    config = result.case.config()
+    options = {
+        identity: changes
+        for identity, remedy in REMEDIES.items()
+        if (changes := remedy.propose(config, window))
+    }
+    prescribed = _prescribed(result, options)
+    generator = np.random.default_rng(derived_seed(result.case.seed, result.case.name))
+    names = sorted(options)
+    random = options[names[generator.integers(len(names))]] if names else {}
+    rate = getattr(config, "learning_rate", 1e-3)
+    arms = {
+        "prescribed": prescribed,
+        "random": random,
+        "lower learning rate": {"learning_rate": rate / 3},
+        "none": {},
+    }
+    for arm, changes in arms.items():
+        if changes is not None:
+            slug = arm.replace(" ", "-")
+            yield Repair(result, arm, changes, folder / f"{result.case.name}--{slug}")
+
+
+def _prescribed(
+    result: Result, options: Mapping[str, Mapping[str, Any]]
+) -> Mapping[str, Any] | None:
+    """The first remedy of the first diagnosis that has something to propose."""
+    for diagnosis in result.diagnoses:
+        for identity in diagnosis.remedies:
+            if identity in options:
+                return options[identity]
+    return None
+
+
+def _window(result: Result) -> Window:
+    monitor = Monitor(result.case.config())
+    for step in RunDirectory.open(result.outcome.path).steps():
+        monitor.observe(step)
+    return monitor.window
+
+
+def _run(job: tuple[RunConfig, Path]) -> None:
+    config, directory = job
+    try:
+        train(config, directory)
+    except TrainingDiverged:
+        return
+
+
+def _still_effective(repair: Repair, healthy: Sequence[Result]) -> bool:
+    outcome = read_outcome(repair.arm, repair.directory)
+    return is_effective(Result(repair.result.case, outcome, (), ()), healthy)
