@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from steadyrl.core.records import Step
 
 SPAN = 256
+EARLY = 5  # values that make up a signal's beginning
 Floats = NDArray[np.float64]
 
 
@@ -35,13 +36,13 @@ class _Ring:
         self._indices = np.empty(SPAN, dtype=np.int64)
         self.count = 0
         self.lowest, self.highest = math.inf, -math.inf
-        self.first = math.nan
+        self.early: list[float] = []
 
     def append(self, index: int, value: float) -> None:
         at = self.count % SPAN
         self._values[at], self._indices[at] = value, index
-        if self.count == 0:
-            self.first = value
+        if self.count < EARLY:
+            self.early.append(value)
         self.count += 1
         if value < self.lowest:
             self.lowest = value
@@ -96,9 +97,9 @@ class Window:
         return ring.latest if ring else default
 
     def first(self, name: str) -> float:
-        """The first value ever."""
+        """Where it began: the median of the first few values, for one alone may be chance."""
         ring = self._rings.get(name)
-        return ring.first if ring else math.nan
+        return float(np.median(ring.early)) if ring else math.nan
 
     def highest(self, name: str) -> float:
         """The largest value ever."""
