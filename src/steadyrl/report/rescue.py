@@ -16,8 +16,6 @@ from steadyrl.report.html import render
 from steadyrl.store.files import write_atomically
 from steadyrl.store.run_directory import RunDirectory
 
-BASELINES = ("random fix", "asked for")
-
 
 def print_rescue(folder: Path, report: Path) -> None:
     """Cause, what was tried, whether it is proved."""

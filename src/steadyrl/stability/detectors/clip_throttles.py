@@ -35,7 +35,7 @@ RULE = Detector(
     false_alarms="Adam users who want normalised gradients.",
     reads=("critic.gradient_norm", "setting.gradient_clip"),
     limits={"steps": 10, "factor": 100.0},
-    calibrated_on="healthy: clip 1-40 on ddpg/pendulum",
+    calibrated_on="not calibrated: a starting point, hence only a note",
     detect=detect,
     algorithms=("ddpg",),
 )

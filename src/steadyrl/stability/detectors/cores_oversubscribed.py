@@ -35,6 +35,7 @@ RULE = Detector(
     false_alarms="Short bursts by other programs.",
     reads=("machine.load_per_core", "machine.cpu_share"),
     limits={"load": 1.5, "share": 0.7},
-    calibrated_on="healthy: two single-thread runs on two cores (load 1.0, share 0.98)",
+    calibrated_on="a starting point; fires with three and four runs on two cores, quiet in the "
+    "bench (two runs on two cores)",
     detect=detect,
 )

@@ -40,7 +40,8 @@ RULE = Detector(
     false_alarms="Tasks whose returns are nearly constant (targets without variance).",
     reads=("critic.loss", "td.target_std"),
     limits={"steps": 10, "warm_up": 15, "share": 0.5},
-    calibrated_on="healthy: ddpg/pendulum, ddpg/residual, point-mass (below 0.1 after warm-up)",
+    calibrated_on="healthy bench runs, 10 variants x 2 seeds: at most 0.11 (pendulum), 0.05 "
+    "(point-mass); residual control reaches 1.8 and warns",
     detect=detect,
     algorithms=("ddpg",),
 )

@@ -37,7 +37,8 @@ RULE = Detector(
     false_alarms="Very wide networks on tiny tasks.",
     reads=("critic.dormant_share", "actor.dormant_share"),
     limits={"steps": 5, "share": 0.6, "growth": 0.2},
-    calibrated_on="healthy: ddpg/pendulum, ddpg/residual, point-mass (below 0.45)",
+    calibrated_on="healthy bench runs, 10 variants x 2 seeds: at most 0.28 (pendulum), 0.45 "
+    "(point-mass)",
     detect=detect,
     references=("Sokar et al. 2023 (ReDo)",),
 )

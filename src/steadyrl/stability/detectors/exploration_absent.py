@@ -33,7 +33,8 @@ RULE = Detector(
     false_alarms="Tasks that are random enough by themselves; late phases of a noise schedule.",
     reads=("action.noise",),
     limits={"steps": 5, "noise": 0.01},
-    calibrated_on="healthy: noise_std 0.1-0.2 (0.06-0.16 measured)",
+    calibrated_on="healthy bench runs, 10 variants x 2 seeds, noise_std 0.1-0.2: single Steps "
+    "down to 0.027, fires on noise_std 0.005 and less",
     detect=detect,
     algorithms=("ddpg",),
 )

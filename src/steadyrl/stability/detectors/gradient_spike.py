@@ -41,7 +41,8 @@ RULE = Detector(
     false_alarms="A rare, truly surprising transition (a first big reward).",
     reads=("critic.gradient_norm_max", "actor.gradient_norm_max"),
     limits={"past": 20, "ratio": 50.0, "z": 8.0},
-    calibrated_on="healthy: ddpg/pendulum, ddpg/residual, point-mass, seeds 0-4",
+    calibrated_on="healthy bench runs, 10 variants x 2 seeds: largest ratio 4.4 (pendulum), 8.1 "
+    "(point-mass)",
     detect=detect,
     references=("tuning_playbook, instability section",),
 )

@@ -32,7 +32,7 @@ RULE = Detector(
     false_alarms="Tasks that change so fast that old experience misleads.",
     reads=("replay.size",),
     limits={"warm_up": 10, "share": 0.2, "items": 2000},
-    calibrated_on="healthy: buffers of 10,000 and more; faulty: 64, 128, 512",
+    calibrated_on="a starting point; fires on buffers of 64, 128 and 512, quiet on 20,000",
     detect=detect,
     algorithms=("ddpg",),
 )

@@ -43,6 +43,7 @@ RULE = Detector(
     false_alarms="Sparse rewards, slow learners, or a policy that was good from the start.",
     reads=("eval.return_mean", "eval.return_std"),
     limits={"progress": 0.6, "evaluations": 6, "gain_over_noise": 1.0, "p_value": 0.05},
-    calibrated_on="healthy: ddpg/pendulum, ddpg/residual, point-mass, seeds 0-4",
+    calibrated_on="healthy bench runs, 10 variants x 2 seeds: fires on 4 of 62, slow learners; a "
+    "lower share of the budget fired on 12",
     detect=detect,
 )

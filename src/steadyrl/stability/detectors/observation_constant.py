@@ -30,6 +30,6 @@ RULE = Detector(
     false_alarms="Bandit-like tasks with a constant observation.",
     reads=("observation.constant_share",),
     limits={"steps": 3, "share": 0.5},
-    calibrated_on="healthy: 0 on all bench environments",
+    calibrated_on="an invariant for these tasks; quiet on all healthy bench runs",
     detect=detect,
 )

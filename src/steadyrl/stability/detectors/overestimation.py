@@ -39,7 +39,8 @@ RULE = Detector(
     false_alarms="Early on, before values have grown to their true (negative) level.",
     reads=("q.optimism",),
     limits={"evaluations": 5, "gap": 2.0, "remaining": 0.8, "progress": 0.6},
-    calibrated_on="healthy: ddpg/pendulum, ddpg/residual, point-mass after half of the budget",
+    calibrated_on="healthy bench runs, 10 variants x 2 seeds: fires on 9 of 62, mostly slow "
+    "learners and residual control",
     detect=detect,
     algorithms=("ddpg",),
     references=("Fujimoto et al. 2018",),

@@ -47,7 +47,7 @@ RULE = Detector(
     false_alarms="Noisy evaluations of few episodes: the drop must exceed their spread.",
     reads=("eval.return_mean", "eval.return_std"),
     limits={"evaluations": 3, "lost": 0.6, "gain_over_noise": 2.0, "fall": 4.0},
-    calibrated_on="healthy: ddpg/pendulum, ddpg/residual, point-mass, seeds 0-4",
+    calibrated_on="healthy bench runs, 10 variants x 2 seeds: none fires",
     detect=detect,
     references=("stable-baselines#837", "mesozoic-labs#173"),
 )

@@ -30,6 +30,6 @@ RULE = Detector(
     false_alarms="Another program that was just woken up.",
     reads=("machine.swap_mb_per_second",),
     limits={"mb_per_second": 1.0},
-    calibrated_on="healthy: 0",
+    calibrated_on="not calibrated: a starting point; no run here has ever swapped",
     detect=detect,
 )

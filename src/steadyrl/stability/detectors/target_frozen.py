@@ -43,7 +43,8 @@ RULE = Detector(
     false_alarms="Hard target copies at long intervals; then the change comes in jumps.",
     reads=("target.change", "critic.update_ratio"),
     limits={"steps": 5, "share": 0.02},
-    calibrated_on="healthy: tau 0.005 (share 0.5-1); faulty: tau 0, 1e-6, 1e-5",
+    calibrated_on="healthy bench runs, 10 variants x 2 seeds: share at least 0.64 (pendulum), "
+    "0.42 (point-mass); fires on tau 0, 1e-6, 1e-5",
     detect=detect,
     algorithms=("ddpg",),
 )

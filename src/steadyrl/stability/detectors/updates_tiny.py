@@ -45,6 +45,7 @@ RULE = Detector(
     false_alarms="Fine-tuning with a deliberately small learning rate.",
     reads=("critic.update_ratio", "actor.update_ratio", "train.updates"),
     limits={"steps": 5, "per_update": 1e-5},
-    calibrated_on="healthy: ddpg/pendulum, ddpg/residual (1e-4 per update); faulty: lr / 1000",
+    calibrated_on="healthy bench runs, 10 variants x 2 seeds: at least 6e-5 per update "
+    "(learning_rate 1e-4); fires on 1e-6 and 1e-7",
     detect=detect,
 )
