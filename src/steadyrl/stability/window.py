@@ -28,6 +28,11 @@ def objective(window: Window) -> str:
     return discounted if window.has(discounted) else "eval.return_mean"
 
 
+def called(name: str) -> str:
+    """What people call an evaluation signal."""
+    return "discounted return" if "discounted" in name else "return"
+
+
 class _Ring:
     """The last SPAN values of one signal, with running extremes over all of them."""
 

@@ -52,7 +52,7 @@ RULE = Detector(
     false_alarms="Tasks whose goal ends the episode and whose reward does not improve on the way.",
     reads=("rollout.length_mean", "rollout.terminated_share", "rollout.reward_mean"),
     limits={"steps": 10, "terminated": 0.9, "of_best": 0.5, "of_first": 0.7, "reward_ratio": 1.02},
-    calibrated_on="set by reasoning, then seen on faulty ddpg/stage1-3, fallback (fires on 11 of "
+    calibrated_on="set by reasoning, then seen on faulty ddpg/stage1-3, fallback (fires on 9 of "
     "12 by 20,000 env steps) and ddpg/residual seeds 0-2 (quiet)",
     detect=detect,
 )

@@ -8,7 +8,7 @@ import numpy as np
 
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.statistics import trend
-from steadyrl.stability.window import Window, objective
+from steadyrl.stability.window import Window, called, objective
 
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
@@ -28,8 +28,8 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     if upward.slope > 0 and upward.p_value < limits["p_value"]:
         return None
     return Sighting(
-        f"after {window.progress:.0%} of the budget the return is {recent:,.4g}; it began at "
-        f"{start:,.4g}",
+        f"after {window.progress:.0%} of the budget the {called(name)} is {recent:,.4g}; it "
+        f"began at {start:,.4g}",
         {"start": start, name: recent, "noise": noise, "p_value": upward.p_value},
     )
 

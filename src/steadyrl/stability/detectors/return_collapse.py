@@ -8,7 +8,7 @@ import numpy as np
 
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.statistics import page_hinkley_drop
-from steadyrl.stability.window import Window, objective
+from steadyrl.stability.window import Window, called, objective
 
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
@@ -33,7 +33,8 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
         return None
     latest = float(returns[-1])
     return Sighting(
-        f"the return fell from {best:,.4g} to {latest:,.4g}: {lost[-1]:.0%} of the gain is lost",
+        f"the {called(name)} fell from {best:,.4g} to {latest:,.4g}: {lost[-1]:.0%} of the gain is "
+        "lost",
         {"best": best, name: latest, "lost": float(lost[-1]), "fall": fall},
     )
 
