@@ -13,7 +13,7 @@ from pathlib import Path
 from common import conclude
 
 from steadyrl.experiments.fault_bench.bench import run_bench, summarise
-from steadyrl.experiments.fault_bench.repair import repair_rates
+from steadyrl.experiments.fault_bench.repair import harm_rate, repair_rates
 
 
 def main() -> None:
@@ -42,6 +42,7 @@ def main() -> None:
     if not arguments.quick:
         folder = arguments.output / "repair"
         results["repair"] = repair_rates(judged, folder, workers=arguments.workers, say=say)
+        results["harm"] = harm_rate(judged, folder, workers=arguments.workers, say=say)
     results["seeds"] = {"faults": arguments.seeds, "healthy": arguments.healthy_seeds}
     conclude("fault_bench", results, keep=not arguments.quick)
 

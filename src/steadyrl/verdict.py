@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from steadyrl.core.records import Diagnosis, Finding, Step
+from steadyrl.core.records import Diagnosis, Evidence, Finding, Step
 from steadyrl.core.signals import CATALOGUE, Meter
 from steadyrl.stability.diagnose import undecided
 from steadyrl.stability.monitor import Monitor
@@ -61,7 +61,8 @@ def judge(path: Path) -> Verdict:
     for step in coarsen(steps, BLOCKS):
         monitor.observe(step)
     _add_unseen(monitor, store)
-    diagnoses = monitor.diagnose()
+    probes = _probes(store)
+    diagnoses = monitor.diagnose(probes)
     case = Case(findings=monitor.findings, window=monitor.window, config=store.config)
     return Verdict(
         run=str(path),
@@ -88,6 +89,19 @@ def _add_unseen(monitor: Monitor, store: RunDirectory) -> None:
             recorded.append(Finding.from_json(record))
     seen = {finding.rule for finding in monitor.findings}
     monitor.findings += [finding for finding in recorded if finding.rule not in seen]
+
+
+def _probes(store: RunDirectory) -> dict[str, Evidence]:
+    """The newest answers of the probes that were asked while training."""
+    answers: dict[str, Evidence] = {}
+    for event in store.events():
+        if event["event"] == "action":  # the run went another way
+            answers = {}
+        elif event["event"] == "probe":
+            known = ("event", "step", "probe", "statement")
+            values = {name: float(v) for name, v in event.items() if name not in known}
+            answers[event["probe"]] = Evidence(event["probe"], event["statement"], values)
+    return answers
 
 
 def coarsen(steps: Sequence[Step], blocks: int) -> Iterable[Step]:

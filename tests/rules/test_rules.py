@@ -201,6 +201,14 @@ def test_docs_rules_is_what_the_rules_say() -> None:
         ({"ends.terminal_error": 0.0, "ends.truncated_as_terminated": 0.0}, "treated rightly"),
         ({"batch.top_percent_share": 0.9}, "a few transitions drive the gradient"),
         ({"capacity.rank_share": 0.01}, "has lost most of its capacity"),
+        (
+            {
+                "gradient.halves_cosine": -0.5,
+                "gradient.first_layer_share": 0.7,
+                "gradient.last_layer_share": 0.1,
+            },
+            "pull against each other",
+        ),
         ({"batch.top_percent_share": float("nan")}, ""),
         ({}, ""),
     ],
@@ -209,6 +217,34 @@ def test_a_probe_answers_only_from_finite_numbers(look: dict[str, float], said: 
     answers = [evidence.statement for evidence in ask_all(look).values()]
     assert len(answers) == int(bool(said))
     assert all(said in answer for answer in answers)
+
+
+@pytest.mark.parametrize(
+    ("look", "cause"),
+    [
+        ({"ends.terminal_error": 3.0}, "C206"),
+        ({"ends.truncated_as_terminated": 1.0}, "C207"),
+    ],
+)
+def test_a_probe_can_decide_what_findings_leave_open(look: dict[str, float], cause: str) -> None:
+    monitor = _monitor()
+    for step in trace(critic__loss=90.0):
+        monitor.observe(step)
+    before = [diagnosis.cause for diagnosis in monitor.diagnose()]
+    after = [diagnosis.cause for diagnosis in monitor.diagnose(ask_all(look))]
+    assert cause not in before
+    assert after[0] == cause
+
+
+def test_a_batch_that_got_harder_speaks_for_a_high_learning_rate() -> None:
+    monitor = _monitor()
+    for step in trace(critic__loss=90.0):
+        monitor.observe(step)
+    probes = ask_all({"batch.loss": 90.0, "batch.loss_one_step_ago": 1.0})
+    with_probe = {d.cause: d for d in monitor.diagnose(probes)}["C201"]
+    without = {d.cause: d for d in monitor.diagnose()}["C201"]
+    assert with_probe.confidence > without.confidence
+    assert "the steps did it, not the data" in " ".join(with_probe.evidence_for)
 
 
 def test_a_monitor_says_which_signals_it_lacked() -> None:

@@ -29,6 +29,7 @@ def examine(learner: DDPGLearner, config: DDPGConfig) -> dict[str, float]:
         **_ends(learner, calm),
         **_composition(learner),
         **_capacity(learner, calm),
+        **_gradient(learner, calm),
     }
 
 
@@ -89,6 +90,31 @@ def _capacity(learner: DDPGLearner, config: DDPGConfig) -> dict[str, float]:
     mass = torch.cumsum(values, 0) / values.sum()
     rank = int((mass < RANK_MASS).sum()) + 1
     return {"capacity.rank_share": rank / features.shape[1]}
+
+
+def _gradient(learner: DDPGLearner, config: DDPGConfig) -> dict[str, float]:
+    """The critic's gradient on each half of the last batch, and how it is spread over layers."""
+    critic = learner.critics[0]
+    kept = critic.gradient.clone()
+    halves = []
+    for indices in np.array_split(learner.last_indices, 2):
+        if not len(indices):
+            return {}
+        batch = as_inputs(learner, learner.replay.fetch(indices), config)
+        targets = td_targets(learner, batch, config)
+        errors = critic.forward(batch.observations_actions) - targets
+        critic.backward(errors * (2.0 / len(indices)))
+        halves.append([part.clone() for part in critic.layer_gradients()])
+    critic.gradient.copy_(kept)
+    first, second = (torch.cat(parts) for parts in halves)
+    squares = [float(((a + b) ** 2).sum()) for a, b in zip(*halves, strict=True)]
+    cosine = torch.nn.functional.cosine_similarity(first, second, dim=0)
+    whole = sum(squares) + 1e-30
+    return {
+        "gradient.halves_cosine": float(cosine),
+        "gradient.first_layer_share": squares[0] / whole,
+        "gradient.last_layer_share": squares[-1] / whole,
+    }
 
 
 def first_non_finite(learner: DDPGLearner, config: DDPGConfig) -> str | None:

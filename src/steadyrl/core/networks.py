@@ -127,6 +127,11 @@ class DenseNetwork:
                 np.maximum(current, 0.0, out=current)
         return np.tanh(current) if self.output == "tanh" else current
 
+    def layer_gradients(self) -> list[Tensor]:
+        """Each layer's part (weights and biases) of the flat gradient, first layer first."""
+        lengths = [outputs * (inputs + 1) for inputs, outputs in pairwise(self.sizes)]
+        return list(self.gradient.split(lengths))
+
     def hidden_activations(self) -> list[Tensor]:
         """What the hidden layers put out in the last `forward`."""
         return self._activations[len(self._inputs)][:-1]

@@ -7,6 +7,7 @@ time, and is asked only on alarm. Symptoms and causes are many to many, hence se
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -57,6 +58,11 @@ class Case:
     def found(self, *ids: str) -> Finding | None:
         """The earliest finding of any of these detectors."""
         return next((f for f in self.findings if f.rule in ids), None)
+
+    def asked(self, probe: str, value: str) -> float:
+        """One number of a probe's answer; NaN if the probe was not asked."""
+        evidence = self.probes.get(probe)
+        return evidence.values.get(value, math.nan) if evidence else math.nan
 
     def setting(self, name: str) -> Any:
         """A setting's value, or None if the config is not known or has none such."""

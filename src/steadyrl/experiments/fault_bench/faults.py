@@ -55,6 +55,11 @@ PATIENTS: Mapping[str, Mapping[str, Any]] = {
     },
 }
 
+# Rules were written looking at seeds 0 to 2 (healthy) and 100 to 102 (faulty). The published
+# figures come from seeds nobody had seen when the rules were frozen.
+FIRST_HEALTHY_SEED = 2000
+FIRST_FAULTY_SEED = 1000
+
 DEVELOPMENT_PATIENTS = ("pendulum", "point-mass")
 SEVERITIES = ("low", "medium", "high")
 
@@ -266,16 +271,16 @@ def faulty_cases(seeds: int) -> Iterator[Case]:
     for fault in FAULTS:
         for severity in range(3):
             for patient in fault.patients:
-                for seed in range(seeds):
-                    yield Case(patient=patient, seed=100 + seed, fault=fault, severity=severity)
+                for seed in range(FIRST_FAULTY_SEED, FIRST_FAULTY_SEED + seeds):
+                    yield Case(patient=patient, seed=seed, fault=fault, severity=severity)
 
 
 def healthy_cases(seeds: int) -> Iterator[Case]:
     """Every variant x patient x seed, and the sparse task that nobody learns in the budget."""
     for variant, settings in HEALTHY.items():
         for patient in PATIENTS:
-            for seed in range(seeds):
+            for seed in range(FIRST_HEALTHY_SEED, FIRST_HEALTHY_SEED + seeds):
                 yield Case(patient=patient, seed=seed, variant=variant, settings=settings)
     sparse = {"environment.settings": {"sparse": True}}
-    for seed in range(seeds):
+    for seed in range(FIRST_HEALTHY_SEED, FIRST_HEALTHY_SEED + seeds):
         yield Case(patient="point-mass", seed=seed, variant="sparse", settings=sparse)

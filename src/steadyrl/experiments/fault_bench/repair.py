@@ -53,11 +53,8 @@ def repair_rates(
     healthy = [result for result in results if result.case.fault is None]
     patients = [r for r in results if _repairable(r) and is_effective(r, healthy)]
     repairs = [repair for result in patients for repair in _repairs(result, folder)]
-    waiting = [r for r in repairs if not (r.directory / "summary.json").exists()]
-    say(f"{len(patients)} effective setting faults, {len(waiting)} re-runs still to be made")
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        list(pool.map(_run, [(repair.config(), repair.directory) for repair in waiting]))
+    say(f"{len(patients)} effective setting faults, {len(repairs)} re-runs")
+    _run_missing(repairs, workers)
     rates: dict[str, Any] = {}
     for arm in ARMS:
         done = [repair for repair in repairs if repair.arm == arm]
@@ -69,6 +66,39 @@ def repair_rates(
         if repair.arm == "prescribed" and _still_effective(repair, healthy)
     ]
     return rates
+
+
+def harm_rate(
+    results: Sequence[Result], folder: Path, *, workers: int, say: Callable[[str], None]
+) -> dict[str, Any]:
+    """Share of healthy runs that following the advice would have spoiled.
+
+    A healthy run without a warning is left alone, so nothing can happen to it. One that was warned
+    about is run again as prescribed, and counts as harmed if it then falls short as a fault does.
+    """
+    healthy = [result for result in results if result.case.fault is None]
+    warned = [result for result in healthy if result.alarmed("warning")]
+    repairs = [
+        repair
+        for result in warned
+        for repair in _repairs(result, folder)
+        if repair.arm == "prescribed"
+    ]
+    say(f"{len(warned)} healthy runs were warned about, {len(repairs)} have a prescription")
+    _run_missing(repairs, workers)
+    harmed = [repair for repair in repairs if _still_effective(repair, healthy)]
+    return {
+        **share(len(harmed), len(healthy)),
+        "re_run": len(repairs),
+        "harmed": [repair.directory.name for repair in harmed],
+    }
+
+
+def _run_missing(repairs: Sequence[Repair], workers: int) -> None:
+    waiting = [r for r in repairs if not (r.directory / "summary.json").exists()]
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+        list(pool.map(_run, [(repair.config(), repair.directory) for repair in waiting]))
 
 
 def _repairable(result: Result) -> bool:

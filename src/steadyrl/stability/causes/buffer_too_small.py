@@ -14,6 +14,9 @@ def weigh(case: Case) -> Weight:
     reasons = [finding.message]
     if size is not None:
         reasons.append(f"buffer_size is {size:,}")
+    share = case.asked("Q504", "data.buffer_share")
+    if share > 0.1:
+        reasons.append(f"a batch is {share:.0%} of all that is remembered")
     if case.found("D027"):
         return Weight(0.8, tuple(reasons))
     if size is not None and batch is not None and size >= 10 * batch:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from steadyrl.stability.rules import Case, Cause, Weight
 
+WORSENED = 3.0  # the probe's own line between "the same" and "far higher"
 USUAL = 3e-3  # above this, Adam on small networks seldom settles; see docs/rules
 
 
@@ -34,6 +35,9 @@ def weigh(case: Case) -> Weight:
     frozen = case.found("D002")
     if frozen and frozen.evidence.get("actor.gradient_norm") == 0:
         reasons.append("the actor is so saturated that its gradient is exactly zero")
+        confidence += 0.1
+    if case.asked("Q501", "now") > WORSENED * case.asked("Q501", "one_step_ago"):
+        reasons.append("the same batch was easier a Step ago: the steps did it, not the data")
         confidence += 0.1
     tau = case.setting("tau")
     if isinstance(tau, float) and tau > 0.1 and case.found("D013"):

@@ -12,8 +12,12 @@ def weigh(case: Case) -> Weight:
         return Weight(0.0)
     if case.setting("normalize_observations"):
         return Weight(0.1, (finding.message,), ("observations are normalised",))
+    reasons = [finding.message, "they are not normalised"]
+    first = case.asked("Q506", "gradient.first_layer_share")
+    if first > 0.9:
+        reasons.append(f"the first layer holds {first:.0%} of the critic's gradient")
     troubled = case.found("D005", "D006", "D008", "D009", "D011", "D024")
-    return Weight(0.85 if troubled else 0.5, (finding.message, "they are not normalised"))
+    return Weight(0.85 if troubled else 0.5, tuple(reasons))
 
 
 CAUSE = Cause(

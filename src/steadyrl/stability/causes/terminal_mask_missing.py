@@ -8,7 +8,12 @@ from steadyrl.stability.rules import Case, Cause, Weight
 def weigh(case: Case) -> Weight:
     """The invariant itself is the evidence."""
     finding = case.found("D018")
-    return Weight(0.96, (finding.message,)) if finding else Weight(0.0)
+    if finding:
+        return Weight(0.96, (finding.message,))
+    error = case.asked("Q502", "terminal_error")
+    if error > 1e-6:
+        return Weight(0.93, (f"targets of terminal transitions are off by {error:.3g}",))
+    return Weight(0.0)
 
 
 CAUSE = Cause(

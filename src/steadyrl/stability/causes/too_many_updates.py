@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from steadyrl.stability.rules import Case, Cause, Weight
 
+LOW_RANK = 0.05  # as the feature-rank probe has it
+
 
 def weigh(case: Case) -> Weight:
     """Overfitting to the buffer with several updates per environment step."""
@@ -14,7 +16,12 @@ def weigh(case: Case) -> Weight:
     if rate < 2:
         against = (f"only {rate:.2g} updates per environment step",)
         return Weight(0.25, (finding.message,), against)
-    return Weight(0.7, (finding.message, f"{rate:.2g} updates per environment step"))
+    reasons = [finding.message, f"{rate:.2g} updates per environment step"]
+    rank = case.asked("Q505", "rank_share")
+    if rank < LOW_RANK:
+        reasons.append(f"the critic's features have {rank:.0%} of their rank left")
+        return Weight(0.75, tuple(reasons))
+    return Weight(0.7, tuple(reasons))
 
 
 CAUSE = Cause(

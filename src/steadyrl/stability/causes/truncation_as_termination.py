@@ -8,7 +8,12 @@ from steadyrl.stability.rules import Case, Cause, Weight
 def weigh(case: Case) -> Weight:
     """The invariant itself is the evidence."""
     finding = case.found("D019")
-    return Weight(0.95, (finding.message,)) if finding else Weight(0.0)
+    if finding:
+        return Weight(0.95, (finding.message,))
+    cut = case.asked("Q502", "truncated_as_terminated")
+    if cut > 0:
+        return Weight(0.9, (f"{cut:.0%} of the time limits are stored as ends",))
+    return Weight(0.0)
 
 
 CAUSE = Cause(

@@ -10,6 +10,7 @@ from steadyrl.stability.probes import (
     batch_composition,
     error_concentration,
     feature_rank,
+    gradient_decomposition,
     same_batch,
     terminal_targets,
 )
@@ -21,6 +22,7 @@ PROBES: tuple[Probe, ...] = (
     error_concentration.PROBE,
     batch_composition.PROBE,
     feature_rank.PROBE,
+    gradient_decomposition.PROBE,
 )
 
 
