@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from steadyrl.core.records import Diagnosis, Evidence, Finding, Step
-from steadyrl.core.signals import CATALOGUE, Meter
+from steadyrl.core.coarsen import coarsen
+from steadyrl.core.records import Diagnosis, Evidence, Finding
 from steadyrl.stability.diagnose import undecided
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.rules import Case
 from steadyrl.store.run_directory import RunDirectory
 
-BLOCKS = 2000  # longer runs are looked at in blocks, each reduced as the catalogue declares
+BLOCKS = 1000  # longer runs are looked at in blocks, each reduced as the catalogue declares
 
 
 @dataclass(frozen=True)
@@ -56,9 +54,9 @@ class Verdict:
 def judge(path: Path) -> Verdict:
     """Read a run directory and judge it."""
     store = RunDirectory.open(path)
-    steps = list(store.steps())
+    count = store.step_count()
     monitor = Monitor(store.config)
-    for step in coarsen(steps, BLOCKS):
+    for step in coarsen(store.step_records(), -(-count // BLOCKS)) if count else ():
         monitor.observe(step)
     _add_unseen(monitor, store)
     probes = _probes(store)
@@ -66,7 +64,7 @@ def judge(path: Path) -> Verdict:
     case = Case(findings=monitor.findings, window=monitor.window, config=store.config)
     return Verdict(
         run=str(path),
-        steps=len(steps),
+        steps=count,
         findings=monitor.findings,
         diagnoses=diagnoses,
         undecided=[] if diagnoses else undecided(case),
@@ -102,18 +100,3 @@ def _probes(store: RunDirectory) -> dict[str, Evidence]:
             values = {name: float(v) for name, v in event.items() if name not in known}
             answers[event["probe"]] = Evidence(event["probe"], event["statement"], values)
     return answers
-
-
-def coarsen(steps: Sequence[Step], blocks: int) -> Iterable[Step]:
-    """At most `blocks` Steps: neighbours are merged, each signal as its reduction says."""
-    if len(steps) <= blocks:
-        return steps
-    merged = []
-    for part in np.array_split(np.arange(len(steps)), blocks):
-        meter = Meter()
-        for index in part:
-            known = {name: v for name, v in steps[index].signals.items() if name in CATALOGUE}
-            meter.add(known)
-        last = steps[part[-1]]
-        merged.append(Step(last.index, last.env_steps, last.seconds, meter.read()))
-    return merged

@@ -130,7 +130,7 @@ class DenseNetwork:
     def layer_gradients(self) -> list[Tensor]:
         """Each layer's part (weights and biases) of the flat gradient, first layer first."""
         lengths = [outputs * (inputs + 1) for inputs, outputs in pairwise(self.sizes)]
-        return list(self.gradient.split(lengths))
+        return list(torch.split(self.gradient, lengths))
 
     def hidden_activations(self) -> list[Tensor]:
         """What the hidden layers put out in the last `forward`."""

@@ -83,6 +83,14 @@ class RunDirectory:
         """All complete Steps."""
         return (Step.from_json(record) for record in self._steps)
 
+    def step_count(self) -> int:
+        """About how many Steps there are, without reading them."""
+        return self._steps.count()
+
+    def step_records(self) -> Iterator[dict[str, Any]]:
+        """All complete Steps as they stand in the file: for readers of very long runs."""
+        return iter(self._steps)
+
     def events(self) -> Iterator[dict[str, Any]]:
         """All complete events."""
         return iter(self._events)

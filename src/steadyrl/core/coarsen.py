@@ -1,0 +1,79 @@
+"""Long runs in fewer Steps: neighbours are merged, each signal as the catalogue declares.
+
+Works on columns of raw records instead of Step by Step: a hundred thousand take about a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steadyrl.core.records import Step
+from steadyrl.core.signals import CATALOGUE, Reduction
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+def coarsen(records: Iterable[Mapping[str, Any]], size: int) -> list[Step]:
+    """One Step for every `size` records (as `Step.to_json` writes them); fewer for the last."""
+    heads: list[tuple[int, int, float]] = []
+    # Records with the same signals form a matrix.
+    groups: dict[tuple[str, ...], tuple[list[int], list[list[Any]]]] = {}
+    for position, record in enumerate(records):
+        heads.append((record["index"], record["env_steps"], record["seconds"]))
+        signals = record["signals"]
+        positions, rows = groups.setdefault(tuple(signals), ([], []))
+        positions.append(position)
+        rows.append(list(signals.values()))
+    merged: list[dict[str, float]] = [{} for _ in range(0, len(heads), size)]
+    columns = _columns(groups)
+    for name, signal in CATALOGUE.items():
+        if name in columns:
+            blocks, values = _reduce(*columns[name], size, signal.reduce)
+            for block, value in zip(blocks.tolist(), values.tolist(), strict=True):
+                merged[block][name] = value
+    lasts = [heads[min(start + size, len(heads)) - 1] for start in range(0, len(heads), size)]
+    return [Step(*head, signals) for head, signals in zip(lasts, merged, strict=True)]
+
+
+def _columns(
+    groups: Mapping[tuple[str, ...], tuple[list[int], list[list[Any]]]],
+) -> dict[str, tuple[Integers, Floats]]:
+    """Each signal's positions and values, in the order of the records."""
+    parts: dict[str, list[tuple[Integers, Floats]]] = {}
+    for names, (positions, rows) in groups.items():
+        where, matrix = np.array(positions), np.array(rows, dtype=np.float64)
+        for column, name in enumerate(names):
+            parts.setdefault(name, []).append((where, matrix[:, column]))
+    columns = {}
+    for name, pieces in parts.items():
+        where = np.concatenate([piece[0] for piece in pieces])
+        values = np.concatenate([piece[1] for piece in pieces])
+        order = np.argsort(where)
+        columns[name] = where[order], values[order]
+    return columns
+
+
+def _reduce(
+    positions: Integers, values: Floats, size: int, reduction: Reduction
+) -> tuple[Integers, Floats]:
+    """The blocks that hold the signal, and its reduced value in each."""
+    blocks = positions // size
+    starts = np.flatnonzero(np.diff(blocks, prepend=-1))
+    ends = np.append(starts[1:], len(blocks))
+    match reduction:
+        case "last":
+            reduced = values[ends - 1]
+        case "max":
+            reduced = np.maximum.reduceat(values, starts)
+        case "min":
+            reduced = np.minimum.reduceat(values, starts)
+        case "sum":
+            reduced = np.add.reduceat(values, starts)
+        case "mean":
+            reduced = np.add.reduceat(values, starts) / (ends - starts)
+    return blocks[starts], reduced
