@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from steadyrl.algorithms import training as training_module
-from steadyrl.algorithms.ddpg import DDPGLearner, td_targets, update
+from steadyrl.algorithms.ddpg import td_targets, update
+from steadyrl.algorithms.ddpg_learner import DDPGLearner
 from steadyrl.algorithms.training import prepare
 from steadyrl.core.configs.ddpg import DDPGConfig
 from steadyrl.core.errors import ConfigError, EnvironmentFault

@@ -14,6 +14,7 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from steadyrl.algorithms import ddpg
+from steadyrl.algorithms.inspect_ddpg import inspect
 from steadyrl.core.configs.ddpg import DDPGConfig
 from steadyrl.core.errors import (
     CheckpointError,
@@ -226,10 +227,10 @@ def test_divergence_is_told_apart_from_a_broken_environment_and_leaves_a_good_ch
 def test_no_checkpoint_is_good_after_a_severe_finding(
     small_config: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    measured = ddpg.inspect
+    measured = inspect
 
-    def poisoned(learner: Any, envs: Any, config: Any) -> dict[str, float]:
-        signals = measured(learner, envs, config)
+    def poisoned(learner: Any, envs: Any, config: Any, targets: Any) -> dict[str, float]:
+        signals = measured(learner, envs, config, targets)
         return signals | ({"q.bound": math.nan} if envs.steps_taken == 100 else {})
 
     monkeypatch.setattr(ddpg, "inspect", poisoned)

@@ -11,7 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from steadyrl.algorithms.ddpg import DDPGLearner, as_inputs, td_errors, td_targets
+from steadyrl.algorithms.ddpg import td_targets
+from steadyrl.algorithms.ddpg_learner import DDPGLearner, as_inputs
+from steadyrl.algorithms.inspect_ddpg import td_errors
 from steadyrl.core.configs.ddpg import DDPGConfig
 from steadyrl.core.networks import DenseNetwork
 
@@ -36,12 +38,13 @@ def examine(learner: DDPGLearner, config: DDPGConfig) -> dict[str, float]:
 def _same_batch(learner: DDPGLearner, config: DDPGConfig) -> dict[str, float]:
     """The last batch's loss now and with the critic of one Step ago, and how it is spread."""
     batch = as_inputs(learner, learner.replay.fetch(learner.last_indices), config)
-    squares = td_errors(learner, batch, config)[:, 0] ** 2
+    wanted = td_targets(learner, batch, config)
+    squares = td_errors(learner, batch, wanted)[:, 0] ** 2
     critic = learner.critics[0]
     now = critic.parameters.clone()
     before = learner.remembered_critic()
     critic.parameters.copy_(before[: len(now)])
-    past = float((td_errors(learner, batch, config)[:, 0] ** 2).mean())
+    past = float((td_errors(learner, batch, wanted)[:, 0] ** 2).mean())
     critic.parameters.copy_(now)
     heaviest = torch.sort(squares, descending=True).values[: max(1, len(squares) // 100)]
     return {

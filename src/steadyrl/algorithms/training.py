@@ -10,7 +10,8 @@ from typing import Any, Protocol, cast
 import torch
 from numpy.typing import NDArray
 
-from steadyrl.algorithms.ddpg import DDPGLearner, train_ddpg
+from steadyrl.algorithms.ddpg import train_ddpg
+from steadyrl.algorithms.ddpg_learner import DDPGLearner
 from steadyrl.algorithms.examine_ddpg import examine, first_non_finite, last_batch
 from steadyrl.core.config import LiveConfig
 from steadyrl.core.configs.ddpg import DDPGConfig

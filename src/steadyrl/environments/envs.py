@@ -112,6 +112,18 @@ class Envs:
                 self.observations[index] = self._begin(int(index))
         return Transitions(next_observations, rewards, terminated, truncated)
 
+    def episode_signals(self) -> dict[str, float]:
+        """How the recent episodes went, and how those that ended since the last call ended."""
+        signals: dict[str, float] = {}
+        if self.recent:
+            signals["rollout.return_mean"] = float(np.mean([e.total for e in self.recent]))
+            signals["rollout.length_mean"] = float(np.mean([e.length for e in self.recent]))
+        if self.finished:
+            ends = [episode.terminated for episode in self.finished]
+            signals["rollout.terminated_share"] = float(np.mean(ends))
+            self.finished.clear()
+        return signals
+
     def close(self) -> None:
         """Release what the environments hold."""
         self._backend.close()

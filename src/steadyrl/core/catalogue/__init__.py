@@ -1,0 +1,19 @@
+"""The catalogue of signals by group: what each number means, and how it is reduced to a Step.
+
+A signal that is not declared here cannot be measured: its meaning, unit and reduction would be
+improvised, and two runs could not be compared. Tags are Stable-Baselines3's where it has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from steadyrl.core.catalogue import episodes, machine, networks, replay, settings, values
+from steadyrl.core.catalogue.signal import Reduction as Reduction
+from steadyrl.core.catalogue.signal import Signal as Signal
+
+_GROUPS = (episodes, values, networks, replay, settings, machine)
+
+CATALOGUE: Mapping[str, Signal] = {
+    signal.name: signal for group in _GROUPS for signal in group.SIGNALS
+}

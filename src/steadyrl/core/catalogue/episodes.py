@@ -1,0 +1,76 @@
+"""Signals of episodes: training and evaluation."""
+
+from __future__ import annotations
+
+from steadyrl.core.catalogue.signal import signal
+
+SIGNALS = (
+    signal(
+        "rollout.return_mean",
+        "mean return of the last 100 training episodes, with exploration",
+        "reward",
+        "rollout/ep_rew_mean",
+        "last",
+    ),
+    signal(
+        "rollout.length_mean",
+        "mean length of the last 100 training episodes",
+        "env steps",
+        "rollout/ep_len_mean",
+        "last",
+    ),
+    signal(
+        "rollout.reward_mean",
+        "mean reward per environment step since the last Step",
+        "reward per step",
+        "rollout/reward_mean",
+    ),
+    signal(
+        "rollout.reward_abs_max",
+        "largest absolute reward since the last Step",
+        "reward",
+        "rollout/reward_abs_max",
+        "max",
+    ),
+    signal(
+        "rollout.terminated_share",
+        "share of episodes ended since the last Step that terminated (not truncated)",
+        "share",
+        "rollout/terminated_share",
+    ),
+    signal(
+        "eval.return_mean",
+        "mean return of the evaluation episodes, without exploration",
+        "reward",
+        "eval/mean_reward",
+        "last",
+    ),
+    signal(
+        "eval.return_std",
+        "standard deviation of the evaluation returns",
+        "reward",
+        "eval/std_reward",
+        "last",
+    ),
+    signal(
+        "eval.discounted_mean",
+        "mean discounted return of the evaluation episodes: what training optimises",
+        "reward",
+        "eval/mean_discounted_reward",
+        "last",
+    ),
+    signal(
+        "eval.discounted_std",
+        "standard deviation of the discounted evaluation returns",
+        "reward",
+        "eval/std_discounted_reward",
+        "last",
+    ),
+    signal(
+        "eval.length_mean",
+        "mean length of the evaluation episodes",
+        "env steps",
+        "eval/mean_ep_length",
+        "last",
+    ),
+)

@@ -1,0 +1,13 @@
+"""Settings that may change while training, and counters."""
+
+from __future__ import annotations
+
+from steadyrl.core.catalogue.signal import signal
+
+SIGNALS = (
+    signal("setting.learning_rate", "learning rate in force", "1", "train/learning_rate", "last"),
+    signal(
+        "setting.gradient_clip", "gradient clip in force", "norm", "train/gradient_clip", "last"
+    ),
+    signal("train.updates", "gradient updates so far", "count", "train/n_updates", "last"),
+)

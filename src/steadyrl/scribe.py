@@ -1,0 +1,245 @@
+"""Writes what a run produces, watches it, and carries out what the guard decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from steadyrl.algorithms.training import Training
+from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.errors import SteadyError, TrainingDiverged
+from steadyrl.core.machine import MachineMeter
+from steadyrl.core.records import (
+    Evidence,
+    Finding,
+    RunStatus,
+    RunSummary,
+    Step,
+    number_to_json,
+)
+from steadyrl.stability.guard import MAX_ACTIONS, choose_action
+from steadyrl.stability.monitor import Monitor
+from steadyrl.stability.probes import ask_all
+from steadyrl.store.black_box import BLACK_BOX_STEPS, write_black_box
+from steadyrl.store.run_directory import RunDirectory
+
+GuardMode = Literal["off", "watch", "act", "stop"]
+
+NON_FINITE = "D001"
+NO_ACTIONS: Mapping[str, Any] = {"tried": [], "remedied": {}}
+
+
+@dataclass(frozen=True)
+class Observers:
+    """Who else wants to see what happens; they only look."""
+
+    step: Callable[[Step], None] = lambda _step: None
+    finding: Callable[[Finding], None] = lambda _finding: None
+
+
+class Controls:
+    """The wish, from a signal or from the guard, that a run stop at its next Step."""
+
+    def __init__(self) -> None:
+        self.status: RunStatus = "finished"
+        self.reason = ""
+
+    def stop(self, status: RunStatus, because: str) -> None:
+        """End the run at the next Step, with a checkpoint."""
+        self.status, self.reason = status, because
+
+    @property
+    def stopping(self) -> bool:
+        """Whether somebody wants it to end."""
+        return self.status != "finished"
+
+
+class Scribe:
+    """Writes what a run produces, watches it, and carries out what the guard decides."""
+
+    def __init__(
+        self,
+        training: Training,
+        store: RunDirectory,
+        guard: GuardMode,
+        acted: Mapping[str, Any],
+    ) -> None:
+        self._training, self._store, self._guard = training, store, guard
+        self._machine = MachineMeter(store.path)
+        self._tried = set(acted["tried"])
+        self._remedied = {name: tuple(pair) for name, pair in acted["remedied"].items()}
+        self._probes: dict[str, Evidence] = {}
+        self._look_back()
+
+    def _look_back(self) -> None:
+        """Stand where the recorded Steps end: the monitor is a function of them."""
+        self._last: Step | None = None
+        self._returns: list[float] = []
+        self._monitor = Monitor(self._training.live.now)
+        for step in self._store.steps():
+            self._remember(step)
+            self._monitor.observe(step)
+        self._saved_at = self._training.envs.steps_taken
+        self._saved_step = -1
+        events = self._store.events()
+        self._changes_written = sum(1 for event in events if event["event"] == "change")
+
+    def record(self, step: Step) -> list[Finding]:
+        """Write a Step and what the monitor finds in it; checkpoint when due."""
+        self._write_changes()
+        step = replace(step, signals={**step.signals, **self._machine.read()})
+        self._store.append_step(step)
+        self._remember(step)
+        findings = self._monitor.observe(step) if self._guard != "off" else []
+        for finding in findings:
+            self._store.append_event("finding", step.index, **_but(finding.to_json(), "step"))
+        if step.env_steps - self._saved_at >= self._config.checkpoints.every_env_steps:
+            self.checkpoint()
+        return findings
+
+    def survive(self, error: TrainingDiverged, controls: Controls, observers: Observers) -> bool:
+        """After divergence: open the black box, and go on from a good checkpoint if allowed."""
+        at = self._last or Step(0, 0, 0.0, {})
+        finding = Finding(
+            rule=NON_FINITE,
+            name="non-finite-signal",
+            severity="severe",
+            step=at.index,
+            env_steps=at.env_steps,
+            message=str(error),
+            evidence={},
+        )
+        self._monitor.findings.append(finding)
+        self._store.append_event("finding", at.index, **_but(finding.to_json(), "step"))
+        self.respond([finding], controls, observers)
+        return self._guard == "act" and not controls.stopping
+
+    def respond(self, findings: list[Finding], controls: Controls, observers: Observers) -> None:
+        """On a severe finding: look closer, then nothing, stop, or try an automatic remedy."""
+        for finding in findings:
+            observers.finding(finding)
+        severe = [finding for finding in findings if finding.severity == "severe"]
+        if not severe:
+            return
+        worst = severe[0]
+        verdict = f"{worst.rule} {worst.name}: {worst.message}"
+        self._probes = ask_all(self._training.examine())
+        for evidence in self._probes.values():
+            values = {name: number_to_json(value) for name, value in evidence.values.items()}
+            self._store.append_event(
+                "probe", worst.step, probe=evidence.probe, statement=evidence.statement, **values
+            )
+        if any(finding.rule == NON_FINITE for finding in severe):
+            self.dump_black_box(verdict)
+        if self._guard == "stop":
+            controls.stop("stopped", verdict)
+        if self._guard != "act":
+            return
+        config, window = self._config, self._monitor.window
+        diagnoses = self._monitor.diagnose(self._probes)
+        action = choose_action(diagnoses, config, window, self._tried)
+        good = self._store.checkpoints.last_good()
+        if action is None or good is None or len(self._tried) >= MAX_ACTIONS:
+            lacking = "good checkpoint" if action is not None and good is None else "remedy"
+            controls.stop("stopped", f"{verdict}. No automatic {lacking} is left to try.")
+            return
+        self._tried.add(action.remedy)
+        because = f"{verdict}; {action.reason}"
+        self._remedied |= {name: (value, because) for name, value in action.changes.items()}
+        self._go_back(good)
+        self._store.append_event(
+            "action", good, remedy=action.remedy, changes=dict(action.changes), because=because
+        )
+        self._write_changes()
+        self._save(good, good=True)  # a kill from here on must not undo the remedy
+
+    def dump_black_box(self, because: str) -> None:
+        """Everything needed to understand a number that is not finite."""
+        bad, batch = self._training.black_box()
+        steps = [step.to_json() for step in self._store.steps()][-BLACK_BOX_STEPS:]
+        write_black_box(self._store.path, because=because, bad=bad, batch=batch, steps=steps)
+        last = self._last.index if self._last else 0
+        self._store.append_event("black box", last, first_bad_tensor=bad, because=because)
+
+    def _go_back(self, step: int) -> None:
+        self._training.load_state_dict(self._store.checkpoints.load(step))
+        self._store.abandon(step)
+        # Older remedies were perhaps applied after this checkpoint: they still hold.
+        for name, (value, because) in self._remedied.items():
+            self._training.live.change(name, value, step=step, because=because)
+        self._look_back()
+
+    def checkpoint(self) -> None:
+        """Save the whole state at the last Step, if that is not saved yet."""
+        if self._last is None or self._last.index == self._saved_step:
+            return
+        good = not any(f.severity == "severe" for f in self._monitor.findings)
+        self._save(self._last.index, good=good)
+        self._saved_step, self._saved_at = self._last.index, self._last.env_steps
+
+    def _save(self, step: int, *, good: bool) -> None:
+        acted = {"tried": sorted(self._tried), "remedied": self._remedied}
+        state = {**self._training.state_dict(), "guard": acted}
+        self._store.save_checkpoint(state, step=step, good=good)
+
+    def finish(self, status: str, message: str) -> RunSummary:
+        """Write the diagnosis and the summary, and let go of the files."""
+        summary = self._summary(status, message)
+        try:
+            for diagnosis in self._monitor.diagnose(self._probes):
+                last = self._last.index if self._last else 0
+                self._store.append_event("diagnosis", last, **diagnosis.to_json())
+            self._store.write_summary(summary)
+        except SteadyError:
+            if status not in (
+                "failed",
+                "diverged",
+            ):  # a failure under way must not be hidden by this one
+                raise
+        finally:
+            self._store.close()
+        return summary
+
+    @property
+    def _config(self) -> RunConfig:
+        return self._training.live.now
+
+    def _write_changes(self) -> None:
+        changes = self._training.live.changes
+        for change in changes[self._changes_written :]:
+            self._store.append_event("change", change.step, **_but(change.to_json(), "step"))
+        self._changes_written = max(self._changes_written, len(changes))
+
+    def _remember(self, step: Step) -> None:
+        self._last = step
+        if "eval.return_mean" in step.signals:
+            self._returns.append(step.signals["eval.return_mean"])
+
+    def _summary(self, status: Any, message: str) -> RunSummary:
+        config, last = self._config, self._last
+        summary = RunSummary(
+            status=status,
+            algorithm=config.algorithm,
+            environment=config.environment.id,
+            seed=config.seed,
+            steps=0,
+            env_steps=0,
+            seconds=0.0,
+            message=message,
+        )
+        if last is None:
+            return summary
+        return replace(
+            summary,
+            steps=last.index,
+            env_steps=last.env_steps,
+            seconds=round(last.seconds, 3),
+            last_signals=last.signals,
+            best_return=max(self._returns, default=None),
+            final_return=self._returns[-1] if self._returns else None,
+        )
+
+
+def _but(record: dict[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in record.items() if key != name}
