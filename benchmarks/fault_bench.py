@@ -12,6 +12,7 @@ from pathlib import Path
 
 from common import conclude
 
+from steadyrl.experiments.executor import LocalExecutor
 from steadyrl.experiments.fault_bench.bench import run_bench, summarise
 from steadyrl.experiments.fault_bench.repair import harm_rate, repair_rates
 
@@ -31,18 +32,19 @@ def main() -> None:
         if not arguments.json:
             sys.stderr.write(line + "\n")
 
+    executor = LocalExecutor(workers=arguments.workers)
     judged = run_bench(
         arguments.output,
         seeds=0 if arguments.quick else arguments.seeds,
         healthy_seeds=1 if arguments.quick else arguments.healthy_seeds,
-        workers=arguments.workers,
+        executor=executor,
         say=say,
     )
     results = summarise(judged)
     if not arguments.quick:
         folder = arguments.output / "repair"
-        results["repair"] = repair_rates(judged, folder, workers=arguments.workers, say=say)
-        results["harm"] = harm_rate(judged, folder, workers=arguments.workers, say=say)
+        results["repair"] = repair_rates(judged, folder, executor=executor, say=say)
+        results["harm"] = harm_rate(judged, folder, executor=executor, say=say)
     results["seeds"] = {"faults": arguments.seeds, "healthy": arguments.healthy_seeds}
     conclude("fault_bench", results, keep=not arguments.quick)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
+
+from steadyrl.cli.engine import add_engine_flags, engine
 
 EPILOG = """\
 Runs every declared fault in three severities, and healthy controls, then judges them all. Runs that
@@ -24,25 +25,27 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     parser.add_argument("what", choices=["faults"], help="which bench")
     parser.add_argument("--seeds", type=int, default=3, help="seeds per fault and severity")
     parser.add_argument("--healthy-seeds", type=int, default=2, help="seeds per healthy variant")
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="runs at a time")
+    add_engine_flags(parser)
     parser.add_argument("--output", type=Path, default=Path("runs/fault-bench"), help="folder")
     parser.add_argument("--repair", action="store_true", help="also re-run with the remedies")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON on stdout")
     arguments = parser.parse_args(argv)
     from steadyrl.experiments.fault_bench.bench import run_bench, summarise, write_results
-    from steadyrl.experiments.fault_bench.repair import repair_rates
+    from steadyrl.experiments.fault_bench.repair import harm_rate, repair_rates
 
+    executor = engine(arguments)
     judged = run_bench(
         arguments.output,
         seeds=arguments.seeds,
         healthy_seeds=arguments.healthy_seeds,
-        workers=arguments.workers,
+        executor=executor,
         say=_tell,
     )
     results = summarise(judged)
     if arguments.repair:
-        folder, workers = arguments.output / "repair", arguments.workers
-        results["repair"] = repair_rates(judged, folder, workers=workers, say=_tell)
+        folder = arguments.output / "repair"
+        results["repair"] = repair_rates(judged, folder, executor=executor, say=_tell)
+        results["harm"] = harm_rate(judged, folder, executor=executor, say=_tell)
     write_results(results, arguments.output / "results.json")
     if arguments.json:
         sys.stdout.write(json.dumps(results) + "\n")

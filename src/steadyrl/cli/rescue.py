@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import time
 from pathlib import Path
 
+from steadyrl.cli.engine import add_engine_flags, engine
 from steadyrl.cli.settings import parse_setting_flags, parse_with_settings
 from steadyrl.core.configs import load_config
 from steadyrl.core.errors import ConfigError
@@ -31,7 +31,7 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     parser.add_argument("config", metavar="CONFIG", help="preset name or YAML file")
     parser.add_argument("--output", type=Path, help="folder (default: runs/rescue-...)")
     parser.add_argument("--seeds", type=int, default=3, help="fresh seeds to verify on")
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="runs at a time")
+    add_engine_flags(parser)
     parser.add_argument(
         "--also",
         action="append",
@@ -55,7 +55,7 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
 
     also = [parse_setting_flags([f"--{text}"]) for text in arguments.also]
     result = rescue(
-        config, folder, seeds=arguments.seeds, workers=arguments.workers, also=also, say=say
+        config, folder, seeds=arguments.seeds, executor=engine(arguments), also=also, say=say
     )
     report = write_rescue_report(folder)
     if arguments.json:

@@ -4,6 +4,7 @@ SteadyError
 ├── ConfigError           a setting, a config file or a flag is wrong
 ├── EnvironmentFault      the environment broke its contract (NaN, wrong space, no such id)
 ├── TrainingDiverged      the networks hold NaN or infinity: there is nothing left to train
+├── WorkerLost            processes of an experiment keep dying
 └── StoreError            a run directory cannot be read or written
     ├── RunNotFound       there is no run where one was expected
     ├── CheckpointError   a checkpoint is damaged, or belongs to other settings
@@ -31,6 +32,12 @@ class EnvironmentFault(SteadyError):
 
 class TrainingDiverged(SteadyError):
     """The networks hold NaN or infinity."""
+
+    exit_code = 1
+
+
+class WorkerLost(SteadyError):
+    """Processes of an experiment keep dying."""
 
     exit_code = 1
 

@@ -19,6 +19,7 @@ from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.records import Diagnosis, Finding
 from steadyrl.core.seeding import derived_seed
+from steadyrl.experiments.executor import HERE, Executor
 from steadyrl.experiments.trials import Outcome, Trial, read_outcome, run_trial, run_trials
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.remedies import REMEDIES
@@ -73,7 +74,7 @@ def rescue(
     folder: Path,
     *,
     seeds: int = 3,
-    workers: int = 1,
+    executor: Executor = HERE,
     also: Sequence[Mapping[str, Any]] = (),
     say: Callable[[str], None] = lambda _line: None,
 ) -> Rescue:
@@ -98,7 +99,7 @@ def rescue(
     run_trial(Trial(name="original", config=config, directory=original))
     trials = [_trial(candidate, config, original, folder) for candidate in candidates]
     outcomes: dict[str, Outcome] = {}
-    for outcome in run_trials(trials, workers=workers):
+    for outcome in run_trials(trials, executor):
         outcomes[outcome.name] = outcome
         say(f"  {outcome.name}: {_describe(outcome)}")
     control = read_outcome("control (no fix)", original)
@@ -111,7 +112,7 @@ def rescue(
         return _written(result, folder)
     result.chosen = chosen
     say(f"verifying {chosen.name} on {seeds} fresh seeds against the original config")
-    result.verified = _verify(config, chosen, folder, seeds, workers, say)
+    result.verified = _verify(config, chosen, folder, seeds, executor, say)
     passed = sum(bool(row["better"]) for row in result.verified)
     result.status = "verified" if passed == seeds else "not verified"
     result.message = f"{chosen.name}: better and healthy on {passed} of {seeds} fresh seeds"
@@ -250,7 +251,7 @@ def _verify(
     chosen: Candidate,
     folder: Path,
     seeds: int,
-    workers: int,
+    executor: Executor,
     say: Callable[[str], None],
 ) -> list[dict[str, Any]]:
     trials = []
@@ -265,7 +266,7 @@ def _verify(
                 )
             )
     outcomes = {}
-    for outcome in run_trials(trials, workers=workers):
+    for outcome in run_trials(trials, executor):
         outcomes[outcome.name] = outcome
         say(f"  {outcome.name}: {_describe(outcome)}")
     rows = []

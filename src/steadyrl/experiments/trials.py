@@ -6,9 +6,8 @@ an experiment that is started a second time goes on where it stopped.
 
 from __future__ import annotations
 
-import multiprocessing
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import numpy as np
 
 from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.errors import TrainingDiverged
+from steadyrl.experiments.executor import Executor
 from steadyrl.run import GuardMode, fork, resume, train
 from steadyrl.store.run_directory import RunDirectory
 
@@ -59,19 +59,10 @@ class Outcome:
         return self.final_return / self.final_length if self.final_length else float("nan")
 
 
-def run_trials(trials: Sequence[Trial], *, workers: int) -> Iterator[Outcome]:
+def run_trials(trials: Sequence[Trial], executor: Executor) -> Generator[Outcome]:
     """Run them all, yielding outcomes as they come in."""
-    if workers <= 1 or len(trials) == 1:
-        for trial in trials:
-            run_trial(trial)
-            yield read_outcome(trial.name, trial.directory)
-        return
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        pending = {pool.submit(run_trial, trial): trial for trial in trials}
-        for done in as_completed(pending):
-            done.result()
-            trial = pending[done]
+    with closing(executor.each(run_trial, trials)) as finished:
+        for trial in finished:
             yield read_outcome(trial.name, trial.directory)
 
 

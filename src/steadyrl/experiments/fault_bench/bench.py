@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-import multiprocessing
 from collections import Counter
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy as np
 
 from steadyrl.core.errors import TrainingDiverged
 from steadyrl.core.records import SEVERITIES, Diagnosis, Finding
+from steadyrl.experiments.executor import Executor
 from steadyrl.experiments.fault_bench import environments  # noqa: F401 - registers them
 from steadyrl.experiments.fault_bench.faults import Case, faulty_cases, healthy_cases
 from steadyrl.experiments.trials import Outcome, read_outcome
@@ -49,17 +49,19 @@ class Result:
 
 
 def run_bench(
-    folder: Path, *, seeds: int, healthy_seeds: int, workers: int, say: Callable[[str], None]
+    folder: Path,
+    *,
+    seeds: int,
+    healthy_seeds: int,
+    executor: Executor,
+    say: Callable[[str], None],
 ) -> list[Result]:
     """Run what is missing, then judge everything again from the files."""
     cases = [*healthy_cases(healthy_seeds), *faulty_cases(seeds)]
     waiting = [case for case in cases if not (folder / case.name / "summary.json").exists()]
     say(f"{len(cases)} runs, {len(waiting)} of them still to be made")
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        pending = [pool.submit(run_case, case, folder) for case in waiting]
-        for number, done in enumerate(as_completed(pending), 1):
-            done.result()
+    with closing(executor.each(partial(run_case, folder=folder), waiting)) as finished:
+        for number, _ in enumerate(finished, 1):
             if number % 20 == 0:
                 say(f"  {number} of {len(waiting)}")
     return [judge_case(case, folder) for case in cases]

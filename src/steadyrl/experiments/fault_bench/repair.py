@@ -6,9 +6,8 @@ a fresh seed under every arm; it counts as repaired if the fault is no longer ef
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ import numpy as np
 from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.errors import TrainingDiverged
 from steadyrl.core.seeding import derived_seed
+from steadyrl.experiments.executor import Executor
 from steadyrl.experiments.fault_bench import environments  # noqa: F401 - registers them
 from steadyrl.experiments.fault_bench.bench import Result, is_effective, share
 from steadyrl.experiments.trials import read_outcome
@@ -47,14 +47,14 @@ class Repair:
 
 
 def repair_rates(
-    results: Sequence[Result], folder: Path, *, workers: int, say: Callable[[str], None]
+    results: Sequence[Result], folder: Path, *, executor: Executor, say: Callable[[str], None]
 ) -> dict[str, Any]:
     """Share of effective setting faults repaired by each arm."""
     healthy = [result for result in results if result.case.fault is None]
     patients = [r for r in results if _repairable(r) and is_effective(r, healthy)]
     repairs = [repair for result in patients for repair in _repairs(result, folder)]
     say(f"{len(patients)} effective setting faults, {len(repairs)} re-runs")
-    _run_missing(repairs, workers)
+    _run_missing(repairs, executor)
     rates: dict[str, Any] = {}
     for arm in ARMS:
         done = [repair for repair in repairs if repair.arm == arm]
@@ -69,7 +69,7 @@ def repair_rates(
 
 
 def harm_rate(
-    results: Sequence[Result], folder: Path, *, workers: int, say: Callable[[str], None]
+    results: Sequence[Result], folder: Path, *, executor: Executor, say: Callable[[str], None]
 ) -> dict[str, Any]:
     """Share of healthy runs that following the advice would have spoiled.
 
@@ -85,7 +85,7 @@ def harm_rate(
         if repair.arm == "prescribed"
     ]
     say(f"{len(warned)} healthy runs were warned about, {len(repairs)} have a prescription")
-    _run_missing(repairs, workers)
+    _run_missing(repairs, executor)
     harmed = [repair for repair in repairs if _still_effective(repair, healthy)]
     return {
         **share(len(harmed), len(healthy)),
@@ -94,11 +94,11 @@ def harm_rate(
     }
 
 
-def _run_missing(repairs: Sequence[Repair], workers: int) -> None:
+def _run_missing(repairs: Sequence[Repair], executor: Executor) -> None:
     waiting = [r for r in repairs if not (r.directory / "summary.json").exists()]
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        list(pool.map(_run, [(repair.config(), repair.directory) for repair in waiting]))
+    jobs = [(repair.config(), repair.directory) for repair in waiting]
+    with closing(executor.each(_run, jobs)) as finished:
+        list(finished)
 
 
 def _repairable(result: Result) -> bool:

@@ -1,0 +1,229 @@
+"""Work spread over local processes or a Ray cluster: one interface, two engines.
+
+The contract that makes both simple: `work(item)` leaves its result on disk, does nothing if it is
+there already, and goes on from its last checkpoint if it was cut off. So a worker that dies costs
+only what it had not yet saved, and an experiment that is started again only makes what is missing.
+
+This module imports no torch: workers must set their thread limits before anything does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import multiprocessing
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeVar
+
+from steadyrl.core.errors import ConfigError, WorkerLost
+
+Item = TypeVar("Item")
+Backend = Literal["local", "ray"]
+
+MAX_LOSSES = 3  # workers lost in a row, without anything finished in between
+THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+KNOCK_SECONDS = 5.0
+PARENT_DEATH_SIGNAL = 1  # of Linux's prctl
+
+
+class Executor(Protocol):
+    """Runs `work` on every item and yields the items as they are done."""
+
+    @property
+    def workers(self) -> int:
+        """How many items are worked on at a time on this machine."""
+        ...
+
+    def each(self, work: Callable[[Item], object], items: Sequence[Item]) -> Generator[Item]:
+        """Leave the loop early and what is still running is stopped at its next checkpoint."""
+        ...
+
+
+def make_executor(backend: Backend, *, workers: int, address: str | None = None) -> Executor:
+    """The engine that the command line names."""
+    if workers < 1:
+        raise ConfigError(f"workers = {workers}: use 1 or more.")
+    if backend == "ray":
+        return RayExecutor(workers=workers, address=address)
+    if address is not None:
+        raise ConfigError(f"address = '{address}' needs --backend ray: local processes have none.")
+    return LocalExecutor(workers=workers)
+
+
+@dataclass(frozen=True)
+class LocalExecutor:
+    """Processes on this machine, each with its share of the cores as thread limit."""
+
+    workers: int = 1
+
+    def each(self, work: Callable[[Item], object], items: Sequence[Item]) -> Generator[Item]:
+        """See Executor. One worker means this very process."""
+        if self.workers == 1 or len(items) <= 1:
+            for item in items:
+                work(item)
+                yield item
+            return
+        waiting, losses = list(range(len(items))), 0
+        while waiting:
+            try:
+                for number in self._one_pool(work, items, waiting):
+                    losses = 0
+                    waiting.remove(number)
+                    yield items[number]
+            except BrokenProcessPool:
+                losses += 1
+                if losses > MAX_LOSSES:
+                    raise WorkerLost(
+                        f"{losses} workers died in a row without finishing anything (killed, or "
+                        f"out of memory). {len(waiting)} of {len(items)} are not done; fewer "
+                        "--workers may help. Start it again and it goes on where it stopped."
+                    ) from None
+
+    def _one_pool(
+        self, work: Callable[[Item], object], items: Sequence[Item], waiting: Sequence[int]
+    ) -> Generator[int]:
+        """Numbers of finished items, until all are done or a worker dies."""
+        limit = max(1, (os.cpu_count() or 1) // self.workers)
+        pool = ProcessPoolExecutor(
+            min(self.workers, len(waiting)),
+            mp_context=multiprocessing.get_context("spawn"),
+            initializer=_begin_worker,
+            initargs=(limit, os.getpid()),
+        )
+        finished = False
+        try:
+            pending: dict[Future[None], int] = {
+                pool.submit(_work_unless_stopped, work, items[number]): number for number in waiting
+            }
+            for done in as_completed(pending):
+                done.result()
+                yield pending[done]
+            finished = True
+        finally:
+            if not finished:
+                _stop_workers(pool)
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+HERE: Executor = LocalExecutor()  # this process, one after the other
+
+
+@dataclass(frozen=True)
+class RayExecutor:
+    """Tasks on a Ray cluster: an existing one by its address, or one started here on demand.
+
+    Run directories must lie where every node sees them. Ray itself retries a task whose worker or
+    node died; the task then resumes from its checkpoint.
+    """
+
+    workers: int = 1
+    address: str | None = None
+
+    def each(self, work: Callable[[Item], object], items: Sequence[Item]) -> Generator[Item]:
+        """See Executor."""
+        ray = _ray()
+        begun_here = not ray.is_initialized()
+        if begun_here:
+            self._connect(ray)
+        task = ray.remote(max_retries=MAX_LOSSES, num_cpus=1)(_work_quietly)
+        limits = {"env_vars": dict.fromkeys(THREAD_LIMITS, "1")}
+        waiting: dict[Any, Item] = {}
+        try:
+            submitted = task.options(runtime_env=limits)
+            waiting = {submitted.remote(work, item): item for item in items}
+            while waiting:
+                done, _ = ray.wait(list(waiting), num_returns=1)
+                try:
+                    ray.get(done[0])
+                except ray.exceptions.WorkerCrashedError:
+                    raise WorkerLost(
+                        f"a task died {MAX_LOSSES + 1} times (killed, or out of memory). Start it "
+                        "again and it goes on where it stopped."
+                    ) from None
+                yield waiting.pop(done[0])
+        finally:
+            for reference in waiting:
+                ray.cancel(reference)
+            if waiting:
+                ray.wait(list(waiting), num_returns=len(waiting), timeout=60)
+            if begun_here:
+                ray.shutdown()
+
+    def _connect(self, ray: Any) -> None:
+        settings: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+        if self.address is None:
+            settings |= {"num_cpus": self.workers, "include_dashboard": False}
+        try:
+            self._knock()
+            ray.init(address=self.address, **settings)
+        except (OSError, ValueError, RuntimeError) as error:
+            reason = str(error).splitlines()[0]
+            raise ConfigError(
+                f"address = '{self.address}': no Ray cluster answers there ({reason}). Start one "
+                "with 'ray start --head', or leave --address out to use this machine."
+            ) from None
+
+    def _knock(self) -> None:
+        """Ray itself would wait minutes for an address where nobody is."""
+        host, _, port = (self.address or "").removeprefix("ray://").rpartition(":")
+        if host and port.isdigit():
+            socket.create_connection((host, int(port)), timeout=KNOCK_SECONDS).close()
+
+
+def _ray() -> Any:
+    try:
+        import ray
+    except ImportError:
+        raise ConfigError(
+            "--backend ray needs Ray. Install it with: pip install -c constraints.txt "
+            "'steadyrl[ray]'."
+        ) from None
+    return ray
+
+
+def _begin_worker(threads: int, parent: int) -> None:
+    """In a fresh process, before torch is imported."""
+    os.environ.update(dict.fromkeys(THREAD_LIMITS, str(threads)))
+    # Ctrl-C in a terminal reaches a whole process group. Here the parent alone hears it and tells
+    # its workers once: a second signal would mean "stop without saving".
+    os.setpgid(0, 0)
+    if sys.platform == "linux":  # elsewhere a killed parent leaves workers to finish their item
+        ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGTERM)
+    _WORKER["parent"] = parent
+
+
+_WORKER: dict[str, int] = {"parent": 0, "stopped": 0}
+
+
+def _work_unless_stopped(work: Callable[[Item], object], item: Item) -> None:
+    """A pool hands out one item ahead: after an interruption that one must not begin."""
+    if _WORKER["stopped"]:
+        raise KeyboardInterrupt
+    try:
+        work(item)
+    except KeyboardInterrupt:
+        _WORKER["stopped"] = 1
+        raise
+    finally:
+        if os.getppid() != _WORKER["parent"]:
+            os._exit(1)  # nobody is left to take the result
+
+
+def _work_quietly(work: Callable[[Item], object], item: Item) -> None:
+    """Results are on disk; only that it is done travels back."""
+    work(item)
+
+
+def _stop_workers(pool: ProcessPoolExecutor) -> None:
+    """Ask the pool's processes to stop at their next Step."""
+    for process in list((pool._processes or {}).values()):
+        with contextlib.suppress(ProcessLookupError):
+            if process.pid is not None and process.is_alive():
+                os.kill(process.pid, signal.SIGTERM)

@@ -1,0 +1,97 @@
+"""Both engines: everything gets done once, whatever dies on the way."""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from steadyrl.core.errors import ConfigError, WorkerLost
+from steadyrl.experiments.executor import LocalExecutor, make_executor
+
+
+def leave_a_mark(name: str, folder: Path) -> None:
+    """As a trial does: leaves its result on disk, does nothing if it is there."""
+    (folder / name).touch()
+
+
+def die_once(name: str, folder: Path) -> None:
+    """The first worker that takes item "b" is killed in the middle of it."""
+    begun = folder / f"{name}.begun"
+    if name == "b" and not begun.exists():
+        begun.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    (folder / name).touch()
+
+
+def always_die(name: str, folder: Path) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def interrupt_at_a(name: str, folder: Path) -> None:
+    (folder / name).touch()
+    if name == "a":
+        raise KeyboardInterrupt
+
+
+def write_thread_limit(name: str, folder: Path) -> None:
+    (folder / name).write_text(os.environ.get("OMP_NUM_THREADS", "none"))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_every_item_is_done_and_yielded_once(workers: int, tmp_path: Path) -> None:
+    names = ["a", "b", "c", "d"]
+    executor = LocalExecutor(workers=workers)
+    done = list(executor.each(partial(leave_a_mark, folder=tmp_path), names))
+    assert sorted(done) == names
+    assert sorted(file.name for file in tmp_path.iterdir()) == names
+
+
+def test_a_worker_that_is_killed_costs_nothing_but_time(tmp_path: Path) -> None:
+    names = ["a", "b", "c", "d"]
+    done = list(LocalExecutor(workers=2).each(partial(die_once, folder=tmp_path), names))
+    assert sorted(done) == names
+    assert all((tmp_path / name).exists() for name in names)
+
+
+def test_workers_that_keep_dying_end_the_experiment_with_a_reason(tmp_path: Path) -> None:
+    with pytest.raises(WorkerLost, match="2 of 2 are not done"):
+        list(LocalExecutor(workers=2).each(partial(always_die, folder=tmp_path), ["a", "b"]))
+
+
+def test_after_an_interruption_nothing_new_begins(tmp_path: Path) -> None:
+    names = ["a", *"bcdefghij"]
+    with pytest.raises(KeyboardInterrupt):
+        list(LocalExecutor(workers=2).each(partial(interrupt_at_a, folder=tmp_path), names))
+    assert not (tmp_path / "j").exists()
+
+
+def test_leaving_early_leaves_the_rest_undone(tmp_path: Path) -> None:
+    names = [str(number) for number in range(50)]
+    executor = LocalExecutor(workers=2)
+    with closing(executor.each(partial(leave_a_mark, folder=tmp_path), names)) as finished:
+        next(finished)
+    assert len(list(tmp_path.iterdir())) < len(names)
+
+
+def test_each_worker_gets_its_share_of_the_threads(tmp_path: Path) -> None:
+    workers = os.cpu_count() or 1
+    executor = LocalExecutor(workers=max(2, workers))
+    list(executor.each(partial(write_thread_limit, folder=tmp_path), ["a", "b"]))
+    assert {file.read_text() for file in tmp_path.iterdir()} == {"1"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "complaint"),
+    [
+        ({"backend": "local", "workers": 0}, "workers = 0: use 1 or more"),
+        ({"backend": "local", "workers": 2, "address": "auto"}, "needs --backend ray"),
+    ],
+)
+def test_an_engine_that_cannot_be_is_refused(settings: dict[str, object], complaint: str) -> None:
+    with pytest.raises(ConfigError, match=complaint):
+        make_executor(**settings)  # type: ignore[arg-type]
