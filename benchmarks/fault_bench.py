@@ -24,6 +24,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="only the last line")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--healthy-seeds", type=int, default=2)
+    parser.add_argument("--repair-seeds", type=int, default=1, help="of each fault, to repair")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--output", type=Path, default=Path("runs/fault-bench"))
     arguments = parser.parse_args()
@@ -43,9 +44,12 @@ def main() -> None:
     results = summarise(judged)
     if not arguments.quick:
         folder = arguments.output / "repair"
-        results["repair"] = repair_rates(judged, folder, executor=executor, say=say)
+        results["repair"] = repair_rates(
+            judged, folder, seeds=arguments.repair_seeds, executor=executor, say=say
+        )
         results["harm"] = harm_rate(judged, folder, executor=executor, say=say)
     results["seeds"] = {"faults": arguments.seeds, "healthy": arguments.healthy_seeds}
+    results["seeds"]["repaired"] = arguments.repair_seeds
     conclude("fault_bench", results, keep=not arguments.quick)
 
 

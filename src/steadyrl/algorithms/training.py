@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from steadyrl.algorithms.ddpg import train_ddpg
 from steadyrl.algorithms.ddpg_learner import DDPGLearner
 from steadyrl.algorithms.examine_ddpg import examine, first_non_finite, last_batch
+from steadyrl.algorithms.gradients_ddpg import gradients
 from steadyrl.core.config import LiveConfig
 from steadyrl.core.configs.ddpg import DDPGConfig
 from steadyrl.core.configs.run import ComputeConfig, RunConfig
@@ -43,6 +44,7 @@ class Training:
     begin: Callable[[], Iterator[Step]]
     examine: Callable[[], dict[str, float]]  # a closer look, for probes
     black_box: Callable[[], tuple[str | None, NDArray[Any]]]  # first bad tensor, last batch
+    gradients: Callable[..., dict[str, NDArray[Any]]]  # of a batch, by part; for their noise
 
     @property
     def steps(self) -> Iterator[Step]:
@@ -84,6 +86,7 @@ def prepare(config: RunConfig) -> Training:
             begin=lambda: train_ddpg(live, envs, learner),
             examine=lambda: examine(learner, live.now),
             black_box=lambda: (first_non_finite(learner, live.now), last_batch(learner)),
+            gradients=lambda **how: gradients(learner, live.now, envs.count, **how),
         )
     raise ConfigError(f"algorithm = {config.algorithm!r} has no trainer.")
 

@@ -44,7 +44,9 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     results = summarise(judged)
     if arguments.repair:
         folder = arguments.output / "repair"
-        results["repair"] = repair_rates(judged, folder, executor=executor, say=_tell)
+        results["repair"] = repair_rates(
+            judged, folder, seeds=arguments.seeds, executor=executor, say=_tell
+        )
         results["harm"] = harm_rate(judged, folder, executor=executor, say=_tell)
     write_results(results, arguments.output / "results.json")
     if arguments.json:

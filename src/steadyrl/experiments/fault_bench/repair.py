@@ -20,6 +20,7 @@ from steadyrl.core.seeding import derived_seed
 from steadyrl.experiments.executor import Executor
 from steadyrl.experiments.fault_bench import environments  # noqa: F401 - registers them
 from steadyrl.experiments.fault_bench.bench import Result, is_effective, share
+from steadyrl.experiments.fault_bench.faults import FIRST_FAULTY_SEED
 from steadyrl.experiments.trials import read_outcome
 from steadyrl.run import train
 from steadyrl.stability.monitor import Monitor
@@ -47,11 +48,17 @@ class Repair:
 
 
 def repair_rates(
-    results: Sequence[Result], folder: Path, *, executor: Executor, say: Callable[[str], None]
+    results: Sequence[Result],
+    folder: Path,
+    *,
+    seeds: int,
+    executor: Executor,
+    say: Callable[[str], None],
 ) -> dict[str, Any]:
-    """Share of effective setting faults repaired by each arm."""
+    """Share of effective setting faults repaired by each arm; the first `seeds` of every fault."""
     healthy = [result for result in results if result.case.fault is None]
-    patients = [r for r in results if _repairable(r) and is_effective(r, healthy)]
+    chosen = [r for r in results if _repairable(r) and r.case.seed < FIRST_FAULTY_SEED + seeds]
+    patients = [result for result in chosen if is_effective(result, healthy)]
     repairs = [repair for result in patients for repair in _repairs(result, folder)]
     say(f"{len(patients)} effective setting faults, {len(repairs)} re-runs")
     _run_missing(repairs, executor)

@@ -1,0 +1,135 @@
+"""`steadyrl noise`: gradient variance and noise scale, and what they say about the batch."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from steadyrl.cli.settings import parse_with_settings
+from steadyrl.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from steadyrl.experiments.noise import NoiseReport
+
+EPILOG = """\
+RUN is measured at its newest checkpoint. A CONFIG is trained for a while first (--after). Critic
+and actor are measured apart; "no measurable signal": the gradient cannot be told from zero.
+
+examples:
+  steadyrl noise runs/ddpg-pendulum-v1-seed0
+  steadyrl noise ddpg/pendulum --after 5000 --batch-sizes 64,512
+"""
+
+
+def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
+    """Measure and advise."""
+    parser.add_argument("target", metavar="CONFIG|RUN", help="preset, YAML file or run directory")
+    parser.add_argument(
+        "--batch-sizes", default="64,512", help="sizes whose gradient variance is measured"
+    )
+    parser.add_argument(
+        "--after",
+        type=int,
+        help="env steps to train a CONFIG first (a fifth of its budget)",
+    )
+    parser.add_argument("--micro-batches", type=int, default=200, help="for the noise scale")
+    parser.add_argument("--draws", type=int, default=100, help="batches per size")
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON on stdout")
+    arguments, overrides = parse_with_settings(parser, argv)
+    sizes = parse_sizes(arguments.batch_sizes)
+    path = Path(arguments.target)
+    if not (path / "config.yaml").is_file():
+        path = _train_first(arguments.target, overrides, arguments.after)
+    elif overrides:
+        raise ConfigError(
+            f"{path} is a run: its settings are what they are. Leave out --{next(iter(overrides))}."
+        )
+    from steadyrl.experiments.noise import measure_noise
+
+    report = measure_noise(
+        path, sizes, micro_batches=arguments.micro_batches, draws=arguments.draws, say=_say
+    )
+    if arguments.json:
+        sys.stdout.write(json.dumps(report.to_json()) + "\n")
+    else:
+        _print(report)
+    return 0
+
+
+def parse_sizes(text: str) -> list[int]:
+    """Batch sizes from a comma-separated list."""
+    try:
+        sizes = [int(part) for part in text.split(",")]
+    except ValueError:
+        sizes = []
+    if not sizes or min(sizes) < 2:
+        raise ConfigError(
+            f"--batch-sizes '{text}': give whole numbers from 2 on, separated by commas, such as "
+            "64,512."
+        )
+    return sizes
+
+
+def _train_first(name: str, overrides: dict[str, object], after: int | None) -> Path:
+    from steadyrl.cli.progress import TrainingProgress
+    from steadyrl.core.configs import load_config
+    from steadyrl.run import default_name, train
+    from steadyrl.store.run_directory import free_run_path
+
+    config = load_config(name, overrides)
+    steps = after or max(1, config.total_env_steps // 5)
+    config = config.replaced({"total_env_steps": steps})
+    path = free_run_path(Path("runs"), f"noise-{default_name(config)}")
+    with TrainingProgress(f"training {name}", steps) as progress:
+        train(config, path, observers=progress.observers())
+    return path
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(line + "\n")
+
+
+def _print(report: NoiseReport) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    console.print(
+        f"[bold]{report.run}[/] at {report.env_steps:,} env steps, {report.content:,} transitions "
+        f"to draw from, batch {report.batch_size:,}",
+        soft_wrap=True,
+    )
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for title in ("part", "micro-batches", "noise scale (95 %)", "signal |G|^2 (95 %)"):
+        table.add_column(title)
+    for part in report.parts:
+        noise = part.noise
+        scale = "no measurable signal"
+        if noise.measurable:
+            scale = f"{noise.scale:,.0f} ({noise.scale_low:,.0f} to {noise.scale_high:,.0f})"
+        signal = f"{noise.signal:.3g} ({noise.signal_low:.3g} to {noise.signal_high:.3g})"
+        table.add_row(part.part, _drawn(part.scheme), scale, signal)
+    console.print(table)
+    console.print()
+    for part in report.parts:
+        if part.advice is not None and part.scheme == "drawn":
+            console.print(f"{part.part}: {part.advice.sentence}", soft_wrap=True)
+    variances = Table(box=None, padding=(0, 2, 0, 0))
+    for title in ("part", "batch", "gradient variance (95 %)"):
+        variances.add_column(title)
+    for row in report.variances:
+        figures = f"{row.variance:.3g} ({row.low:.3g} to {row.high:.3g})"
+        variances.add_row(row.part, f"{row.batch_size:,}", figures)
+    console.print(variances)
+    for ratio in report.ratios:
+        console.print(
+            f"{ratio.part}: {ratio.smaller:,} is {ratio.ratio:.2f} ({ratio.low:.2f} to "
+            f"{ratio.high:.2f}) times as noisy as {ratio.larger:,}; 1/N says {ratio.expected:g}"
+        )
+
+
+def _drawn(scheme: str) -> str:
+    return "as training draws" if scheme == "drawn" else "stretches in time"

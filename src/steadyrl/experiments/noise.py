@@ -1,0 +1,177 @@
+"""How noisy are a learner's gradients, and what does that say about its batch?
+
+Measured on a run's newest checkpoint, with weights and experience as they stand there: the critic
+and the actor apart, batches drawn as training draws them and as stretches in time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from steadyrl.algorithms.training import Training, prepare
+from steadyrl.core.errors import ConfigError
+from steadyrl.core.noise_scale import (
+    FEWEST,
+    Advice,
+    NoiseScale,
+    advise,
+    moments,
+    noise_scale,
+    variance_ratio,
+)
+from steadyrl.core.seeding import derived_seed
+from steadyrl.store.run_directory import RunDirectory
+
+SCHEMES = ("drawn", "trajectory")
+STRETCH = 32  # samples of one micro-batch, long enough for neighbours to resemble each other
+
+
+@dataclass(frozen=True)
+class PartNoise:
+    """Noise of one part (critic, actor) under one way of drawing."""
+
+    part: str
+    scheme: str
+    noise: NoiseScale
+    advice: Advice | None
+
+
+@dataclass(frozen=True)
+class BatchVariance:
+    """Variance of one part's batch gradient at one batch size."""
+
+    part: str
+    batch_size: int
+    variance: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class VarianceRatio:
+    """Variance at the smaller size over that at the larger; i.i.d. draws make it the sizes'."""
+
+    part: str
+    smaller: int
+    larger: int
+    ratio: float
+    low: float
+    high: float
+
+    @property
+    def expected(self) -> float:
+        """What 1/N predicts."""
+        return self.larger / self.smaller
+
+
+@dataclass(frozen=True)
+class NoiseReport:
+    """Everything `steadyrl noise` tells."""
+
+    run: str
+    env_steps: int
+    content: int  # transitions to draw from
+    batch_size: int
+    parts: Sequence[PartNoise]
+    variances: Sequence[BatchVariance]
+    ratios: Sequence[VarianceRatio]
+
+    def to_json(self) -> dict[str, Any]:
+        """As strict JSON: what could not be measured is null."""
+        record: dict[str, Any] = _strict(asdict(self))
+        return record
+
+
+def measure_noise(
+    path: Path,
+    batch_sizes: Sequence[int],
+    *,
+    micro_batches: int = 200,
+    draws: int = 100,
+    say: Callable[[str], None] = lambda _line: None,
+) -> NoiseReport:
+    """Noise of a run's gradients at its newest checkpoint."""
+    if micro_batches < FEWEST or draws < FEWEST:
+        raise ConfigError(
+            f"micro_batches = {micro_batches}, draws = {draws}: use at least {FEWEST} of both, or "
+            "there is no interval. 50 is the least that makes a useful one."
+        )
+    store = RunDirectory.open(path)
+    step, state, _ = store.checkpoints.load_latest()
+    training = prepare(store.config)
+    training.load_state_dict(state)
+    content = int(getattr(getattr(training.learner, "replay", None), "__len__", lambda: 0)())
+    if not content:
+        raise ConfigError(f"{path}: nothing has been experienced yet at Step {step}.")
+    generator = np.random.default_rng(derived_seed(store.config.seed, "noise"))
+    batch = int(getattr(store.config, "batch_size", 0))
+    parts = []
+    for scheme in SCHEMES:
+        say(f"{micro_batches} micro-batches of {STRETCH}, {scheme}")
+        for part, noise in _noise(training, scheme, STRETCH, micro_batches, generator).items():
+            advice = advise(batch, noise.scale) if noise.measurable and batch else None
+            parts.append(PartNoise(part, scheme, noise, advice))
+    at_size = {}
+    for size in sorted(set(batch_sizes)):
+        say(f"{draws} batches of {size:,}")
+        at_size[size] = _noise(training, "drawn", size, draws, generator)
+    training.envs.close()
+    return NoiseReport(
+        run=str(path),
+        env_steps=training.envs.steps_taken,
+        content=content,
+        batch_size=batch,
+        parts=parts,
+        variances=[
+            _variance(part, size, n) for size, by in at_size.items() for part, n in by.items()
+        ],
+        ratios=_ratios(at_size),
+    )
+
+
+def _noise(
+    training: Training, scheme: str, size: int, count: int, generator: np.random.Generator
+) -> dict[str, NoiseScale]:
+    found: dict[str, list[Any]] = {}
+    for _ in range(count):
+        drawn = training.gradients(scheme=scheme, size=size, generator=generator)
+        for part, gradient in drawn.items():
+            found.setdefault(part, []).append(gradient)
+    return {part: noise_scale(moments(vectors, size)) for part, vectors in found.items()}
+
+
+def _variance(part: str, size: int, noise: NoiseScale) -> BatchVariance:
+    return BatchVariance(
+        part, size, noise.noise / size, noise.noise_low / size, noise.noise_high / size
+    )
+
+
+def _ratios(at_size: dict[int, dict[str, NoiseScale]]) -> list[VarianceRatio]:
+    sizes = sorted(at_size)
+    ratios = []
+    for smaller, larger in pairwise(sizes):
+        for part, noise in at_size[smaller].items():
+            # Noise is per sample: of a batch, it is divided by the batch's size.
+            factor = larger / smaller
+            value, low, high = variance_ratio(noise, at_size[larger][part])
+            ratios.append(
+                VarianceRatio(part, smaller, larger, value * factor, low * factor, high * factor)
+            )
+    return ratios
+
+
+def _strict(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _strict(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_strict(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
