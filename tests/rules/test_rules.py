@@ -247,6 +247,14 @@ def test_a_batch_that_got_harder_speaks_for_a_high_learning_rate() -> None:
     assert "the steps did it, not the data" in " ".join(with_probe.evidence_for)
 
 
+def test_a_collapse_is_seen_without_the_spread_of_evaluations() -> None:
+    monitor = _monitor()
+    for step in trace(eval__return_mean=lambda i: -100.0 + (6.0 * i if i < 12 else 0.0) + i % 2):
+        signals = {name: v for name, v in step.signals.items() if name != "eval.return_std"}
+        monitor.observe(type(step)(step.index, step.env_steps, step.seconds, signals))
+    assert "D009" in {finding.rule for finding in monitor.findings}
+
+
 def test_a_monitor_says_which_signals_it_lacked() -> None:
     monitor = _monitor()
     for step in trace():

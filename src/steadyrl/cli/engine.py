@@ -29,7 +29,9 @@ def add_engine_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def engine(arguments: argparse.Namespace) -> Executor:
-    """The executor that the flags ask for."""
+    """The executor that the flags ask for, with its progress on stderr."""
+    from steadyrl.cli.trial_progress import WatchedExecutor
     from steadyrl.experiments.executor import make_executor
 
-    return make_executor(arguments.backend, workers=arguments.workers, address=arguments.address)
+    inner = make_executor(arguments.backend, workers=arguments.workers, address=arguments.address)
+    return WatchedExecutor(inner)

@@ -17,6 +17,7 @@ COMMANDS = {
     "train": ("train", "train a config, or continue a run exactly"),
     "diagnose": ("diagnose", "what went wrong in recorded runs, and why"),
     "rescue": ("rescue", "find the cause, try the remedies, prove the fix on fresh seeds"),
+    "ladder": ("ladder", "which batch sizes hold up: climb by gates, hold, step back"),
     "noise": ("noise", "gradient variance and noise scale: what batch size the data wants"),
     "replay": ("replay", "go through a failed run's last moments again, update by update"),
     "rules": ("rules", "everything that is looked for, and what is done about it"),

@@ -9,9 +9,9 @@ import time
 from pathlib import Path
 
 from steadyrl.cli.engine import add_engine_flags, engine
+from steadyrl.cli.folder import claim_folder
 from steadyrl.cli.settings import parse_setting_flags, parse_with_settings
 from steadyrl.core.configs import load_config
-from steadyrl.core.errors import ConfigError
 
 EPILOG = """\
 Trains until something severe is found, ranks causes, tries their remedies against an unchanged
@@ -47,7 +47,7 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     from steadyrl.run import default_name
 
     folder = arguments.output or Path("runs") / f"rescue-{default_name(config)}"
-    _refuse_other_config(folder, config.to_yaml())
+    claim_folder(folder, config.to_yaml(), what="rescue of another config")
     started = time.monotonic()
 
     def say(line: str) -> None:
@@ -63,14 +63,3 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     else:
         print_rescue(folder, report)
     return 0 if result.status in ("healthy", "verified") else 1
-
-
-def _refuse_other_config(folder: Path, text: str) -> None:
-    """A folder belongs to one config: going on with another would mix two experiments."""
-    file = folder / "original.yaml"
-    if file.exists() and file.read_text("utf-8") != text:
-        raise ConfigError(
-            f"{folder} holds the rescue of another config. Choose another --output, or remove it."
-        )
-    folder.mkdir(parents=True, exist_ok=True)
-    file.write_text(text, encoding="utf-8")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import time
 from pathlib import Path
 
@@ -34,6 +35,7 @@ class MachineMeter:
             "machine.swap_mb_per_second": (swapped - self._swapped) / seconds / 1e6,
             "machine.disk_free_gb": shutil.disk_usage(self._folder).free / 1e9,
         }
+        signals |= _gpu()
         self._at, self._cpu, self._swapped = now, cpu, swapped
         return signals
 
@@ -41,3 +43,14 @@ class MachineMeter:
     def _swap_bytes() -> float:
         swap = psutil.swap_memory()
         return float(swap.sin + swap.sout)
+
+
+def _gpu() -> dict[str, float]:
+    """The GPU's utilisation where torch is loaded, sees one, and can ask its driver."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_available():
+        return {}
+    try:
+        return {"machine.gpu_share": torch.cuda.utilization() / 100.0}
+    except (ModuleNotFoundError, RuntimeError):  # without nvidia-ml-py there is no such figure
+        return {}

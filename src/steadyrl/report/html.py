@@ -14,30 +14,13 @@ import numpy as np
 from steadyrl.core.config import flatten
 from steadyrl.core.records import Step
 from steadyrl.core.signals import CATALOGUE
+from steadyrl.report.page import COLORS, Chart, card, legend, page
 from steadyrl.stability.explain import headline
 from steadyrl.stability.remedies import REMEDIES
 from steadyrl.store.files import write_atomically
 from steadyrl.store.run_directory import RunDirectory
 from steadyrl.verdict import Verdict, judge
 
-COLORS = (
-    "#175cd3",
-    "#d92d20",
-    "#079455",
-    "#dc6803",
-    "#7839ee",
-    "#0e9384",
-    "#c11574",
-    "#475467",
-    "#84adff",
-    "#fda29b",
-    "#75e0a7",
-    "#fec84b",
-    "#c3b5fd",
-    "#5fe9d0",
-    "#faa7e0",
-    "#98a2b3",
-)
 POINTS = 2000  # per curve; extremes of each bucket are kept, so spikes stay visible
 
 GROUPS = {
@@ -57,32 +40,6 @@ GROUPS = {
     ),
 }
 
-STYLE = """
-:root { color-scheme: light; font-family: system-ui, sans-serif; color: #1c2330; }
-body { max-width: 1180px; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.5rem; margin-bottom: .2rem; } h2 { font-size: 1.1rem; margin: 2rem 0 .6rem; }
-.sub { color: #667085; } .grid { display: grid; gap: 1rem; grid-template-columns: 1fr 1fr; }
-.card { border: 1px solid #e4e7ec; border-radius: 8px; padding: .6rem .8rem; min-width: 0; }
-.card h3 { font-size: .85rem; margin: 0; } .card p { font-size: .75rem; color: #667085; margin: 0; }
-.plot { height: 230px; } table { border-collapse: collapse; font-size: .82rem; }
-.legend span { font-size: .78rem; margin-right: 1.1rem; white-space: nowrap; }
-.legend i { display: inline-block; width: 1.1rem; height: .25rem; margin-right: .4rem;
-  vertical-align: middle; }
-.scroll { overflow-x: auto; }
-td, th { text-align: left; padding: .15rem 1rem .15rem 0; vertical-align: top; }
-th { color: #667085; font-weight: 500; } code { font-size: .8rem; }
-details { margin-top: .6rem; } @media (max-width: 800px) { .grid { grid-template-columns: 1fr; } }
-"""
-
-SCRIPT = """
-for (const chart of CHARTS) {
-  Plotly.newPlot(chart.id, chart.traces, {
-    margin: {l: 55, r: 10, t: 8, b: 36}, showlegend: false, font: {size: 11},
-    xaxis: {title: {text: "env steps", font: {size: 11}}}, yaxis: {exponentformat: "e"}
-  }, {displayModeBar: false, responsive: true});
-}
-"""
-
 
 def write_report(runs: Sequence[Path], output: Path | None = None) -> Path:
     """Write the page beside the first run, or where asked; returns its path."""
@@ -95,13 +52,19 @@ def write_report(runs: Sequence[Path], output: Path | None = None) -> Path:
 
 def render(stores: Sequence[RunDirectory], *, preface: str = "", title: str = "") -> str:
     """The whole page as text; `preface` is HTML that comes first."""
-    from plotly.offline import get_plotlyjs
+    names = [store.path.name for store in stores]
+    title = title or (", ".join(names) if len(names) <= 3 else f"{len(names)} runs")
+    body, charts = render_body(stores)
+    return page(title, preface + body, charts)
 
+
+def render_body(stores: Sequence[RunDirectory]) -> tuple[str, list[Chart]]:
+    """Facts, curves, events and settings of runs: HTML and its charts."""
     series = {store.path.name: list(store.steps()) for store in stores}
     present = {name for steps in series.values() for step in steps for name in step.signals}
     shown = [name for names in GROUPS.values() for name in names]
     groups = {**GROUPS, "More": tuple(name for name in CATALOGUE if name not in shown)}
-    charts: list[dict[str, Any]] = []
+    charts: list[Chart] = []
     sections = []
     for heading, names in groups.items():
         cards = []
@@ -112,18 +75,13 @@ def render(stores: Sequence[RunDirectory], *, preface: str = "", title: str = ""
                 cards.append(_card(name, identity))
         if cards:
             sections.append(f"<h2>{heading}</h2><div class='grid'>{''.join(cards)}</div>")
-    title = title or (", ".join(series) if len(series) <= 3 else f"{len(series)} runs")
-    return (
-        "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
-        f"<title>{escape(title)} · steadyrl</title><style>{STYLE}</style>"
-        f"<script>{get_plotlyjs()}</script></head><body>"
-        f"<h1>{escape(title)}</h1><p class='sub'>steadyrl report</p>"
-        f"{preface}<h2>Runs</h2><div class='scroll'>{_facts(stores)}</div>"
-        f"<p class='legend'>{_legend(list(series))}</p>{''.join(sections)}"
+    body = (
+        f"<h2>Runs</h2><div class='scroll'>{_facts(stores)}</div>"
+        f"<p class='legend'>{legend(list(series))}</p>{''.join(sections)}"
         f"<h2>Events</h2>{''.join(_events(store) for store in stores)}"
         f"{''.join(_settings(store) for store in stores)}"
-        f"<script>const CHARTS = {_json(charts)};{SCRIPT}</script></body></html>"
     )
+    return body, charts
 
 
 def _verdict(verdict: Verdict) -> str:
@@ -146,11 +104,6 @@ def _verdict(verdict: Verdict) -> str:
             f"(confidence {diagnosis.confidence:.2f})</p><ul>{''.join(points)}</ul>"
         )
     return "".join(parts)
-
-
-def _json(value: Any) -> str:
-    """JSON that cannot close the script element it stands in."""
-    return json.dumps(value, allow_nan=False).replace("<", "\\u003c")
 
 
 def _traces(name: str, series: dict[str, list[Step]]) -> list[dict[str, Any]]:
@@ -189,17 +142,7 @@ def thin(points: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarray
 
 def _card(name: str, identity: str) -> str:
     signal = CATALOGUE[name]
-    return (
-        f"<div class='card'><h3>{escape(name)}</h3><p>{escape(signal.meaning)} "
-        f"[{escape(signal.unit)}]</p><div class='plot' id='{identity}'></div></div>"
-    )
-
-
-def _legend(names: list[str]) -> str:
-    return "".join(
-        f"<span><i style='background:{color}'></i>{escape(name)}</span>"
-        for name, color in zip(names, cycle(COLORS), strict=False)
-    )
+    return card(name, f"{signal.meaning} [{signal.unit}]", identity)
 
 
 def _facts(stores: Sequence[RunDirectory]) -> str:

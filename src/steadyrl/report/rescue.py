@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from rich.markup import escape as plain
 from rich.table import Table
 
 from steadyrl.report.html import render
+from steadyrl.report.page import table
 from steadyrl.store.files import write_atomically
 from steadyrl.store.run_directory import RunDirectory
 
@@ -87,12 +87,12 @@ def _story(folder: Path) -> dict[str, Any]:
 
 
 def _tried_table(story: dict[str, Any]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0))
+    grid = Table(box=None, padding=(0, 2, 0, 0))
     for title in ("tried", "why", "return", "length", "state", "helped"):
-        table.add_column(title, overflow="fold")
+        grid.add_column(title, overflow="fold")
     for row in _rows(story):
-        table.add_row(*row)
-    return table
+        grid.add_row(*row)
+    return grid
 
 
 def _rows(story: dict[str, Any]) -> list[tuple[str, ...]]:
@@ -114,18 +114,18 @@ def _result(row: dict[str, Any]) -> tuple[str, str, str]:
 
 
 def _verified_table(story: dict[str, Any]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0))
+    grid = Table(box=None, padding=(0, 2, 0, 0))
     for title in ("fresh seed", "original: return, length", "rescued: return, length", "better"):
-        table.add_column(title)
+        grid.add_column(title)
     for row in story["verified"]:
         before, after = row["before"], row["after"]
-        table.add_row(
+        grid.add_row(
             str(row["seed"]),
             f"{before['final_return']:,.4g}, {before['final_length']:,.0f}",
             f"{after['final_return']:,.4g}, {after['final_length']:,.0f}",
             "yes" if row["better"] else "no",
         )
-    return table
+    return grid
 
 
 def _preface(story: dict[str, Any], folder: Path) -> str:
@@ -141,7 +141,7 @@ def _preface(story: dict[str, Any], folder: Path) -> str:
         )
     if story["tried"]:
         head = ("tried", "why", "return", "length", "state", "helped")
-        parts.append(_html_table(head, _rows(story)))
+        parts.append(table(head, _rows(story)))
     parts += [f"<p>{escape(sentence)}</p>" for sentence in hypotheses(story)]
     if story["verified"]:
         head = ("fresh seed", "original return", "length", "rescued return", "length", "better")
@@ -154,17 +154,9 @@ def _preface(story: dict[str, Any], folder: Path) -> str:
             )
             for row in story["verified"]
         ]
-        parts.append("<h2>Verification from scratch on fresh seeds</h2>" + _html_table(head, rows))
+        parts.append("<h2>Verification from scratch on fresh seeds</h2>" + table(head, rows))
     rescued = folder / "rescued.yaml"
     if rescued.exists():
         text = escape(rescued.read_text("utf-8"))
         parts.append(f"<details><summary>rescued.yaml</summary><pre>{text}</pre></details>")
     return "".join(parts)
-
-
-def _html_table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    titles = "".join(f"<th>{escape(title)}</th>" for title in head)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
-    )
-    return f"<table><tr>{titles}</tr>{body}</table>"

@@ -33,6 +33,16 @@ def called(name: str) -> str:
     return "discounted return" if "discounted" in name else "return"
 
 
+def evaluation_noise(window: Window) -> float:
+    """How much evaluations vary by chance: their recorded spread, or else between neighbours."""
+    name = objective(window)
+    spreads = window.last(name.replace("mean", "std"))
+    if len(spreads):
+        return float(np.median(spreads))
+    steps = np.abs(np.diff(window.last(name)))
+    return float(np.median(steps)) if len(steps) else 0.0
+
+
 class _Ring:
     """The last SPAN values of one signal, with running extremes over all of them."""
 

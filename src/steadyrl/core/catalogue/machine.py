@@ -14,6 +14,14 @@ SIGNALS = (
         deterministic=False,
     ),
     signal(
+        "machine.gpu_share",
+        "utilisation of the GPU as its driver reports it",
+        "share",
+        "machine/gpu_share",
+        "last",
+        deterministic=False,
+    ),
+    signal(
         "machine.load_per_core",
         "runnable tasks per core, one-minute average",
         "ratio",

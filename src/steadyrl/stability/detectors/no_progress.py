@@ -8,7 +8,7 @@ import numpy as np
 
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.statistics import trend
-from steadyrl.stability.window import Window, called, objective
+from steadyrl.stability.window import Window, called, evaluation_noise, objective
 
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
@@ -20,7 +20,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     if len(returns) < limits["evaluations"]:
         return None
     start = float(np.median(returns[:2]))
-    noise = float(np.median(window.last(name.replace("mean", "std")))) + 1e-9 * abs(start)
+    noise = evaluation_noise(window) + 1e-9 * abs(start)
     recent = float(np.median(returns[-3:]))
     if recent - start > limits["gain_over_noise"] * noise:
         return None

@@ -8,7 +8,7 @@ import numpy as np
 
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.statistics import page_hinkley_drop
-from steadyrl.stability.window import Window, called, objective
+from steadyrl.stability.window import Window, called, evaluation_noise, objective
 
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
@@ -22,7 +22,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
         return None
     start, best = float(np.median(returns[:2])), float(np.sort(returns)[-2])
     gained = best - start
-    noise = float(np.median(window.last(name.replace("mean", "std"))))
+    noise = evaluation_noise(window)
     if gained <= limits["gain_over_noise"] * noise:
         return None
     lost = (best - returns[-recent:]) / gained

@@ -1,0 +1,16 @@
+"""A folder belongs to one experiment: going on with another would mix the two."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from steadyrl.core.errors import ConfigError
+
+
+def claim_folder(folder: Path, text: str, *, what: str) -> None:
+    """Note what the folder is for, or refuse it if it is for something else."""
+    file = folder / "original.yaml"
+    if file.exists() and file.read_text("utf-8") != text:
+        raise ConfigError(f"{folder} holds the {what}. Choose another --output, or remove it.")
+    folder.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")

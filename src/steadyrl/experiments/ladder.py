@@ -1,0 +1,315 @@
+"""The progressive test: climb batch sizes by gates, hold, step back, or stop.
+
+A rung is several seeds at one batch size. Every gate is answered by the interval over seeds; if a
+rung's answer stays open, as many fresh seeds again are run before it is held.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.errors import ConfigError
+from steadyrl.experiments.executor import HERE, Executor
+from steadyrl.experiments.gates import Answer, GateSet, Measured, interval
+from steadyrl.experiments.rung_evidence import evidence
+from steadyrl.experiments.statistics import Estimate
+from steadyrl.experiments.trials import Outcome, Trial, run_trials
+from steadyrl.store.files import write_atomically
+from steadyrl.store.run_directory import RunDirectory
+from steadyrl.verdict import judge
+
+Decision = Literal["climb", "hold", "step back", "stop"]
+NON_FINITE = "D001"
+SETTING = "batch_size"
+
+
+@dataclass(frozen=True)
+class GateResult:
+    """A gate's measure over the seeds, and its answer."""
+
+    measure: str
+    value: float
+    low: float
+    high: float
+    answer: Answer
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One batch size: what was measured, what was decided, and why."""
+
+    batch_size: int
+    seeds: int
+    decision: Decision
+    gates: Sequence[GateResult]
+    final_return: Estimate
+    final_length: Estimate
+    utilisation: float  # of the threads it may use, or of the GPU
+    device: str
+    env_steps_per_second: float
+    samples_per_second: float
+    minutes: float  # for the whole budget at this speed
+    cause: str = ""
+    evidence: Sequence[str] = ()
+    runs: Sequence[str] = ()
+
+
+@dataclass
+class Ladder:
+    """The whole climb, as it is written to ladder.json."""
+
+    config: str
+    gates: str
+    about: str
+    rungs: list[Rung] = field(default_factory=list)
+    recommended: int | None = None
+    message: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """As a plain dictionary; what was not measured is null."""
+        record: dict[str, Any] = json.loads(json.dumps(asdict(self)), parse_constant=lambda _: None)
+        return record
+
+
+def climb(
+    config: RunConfig,
+    batch_sizes: Sequence[int],
+    gates: GateSet,
+    folder: Path,
+    *,
+    name: str = "",
+    gates_name: str = "",
+    seeds: int = 3,
+    every_rung: bool = False,
+    executor: Executor = HERE,
+    say: Callable[[str], None] = lambda _line: None,
+) -> Ladder:
+    """Climb as far as the gates allow. Run it again on the same folder and it goes on."""
+    if not hasattr(config, SETTING):
+        raise ConfigError(f"algorithm '{config.algorithm}' has no {SETTING} to climb.")
+    if seeds < 1:
+        raise ConfigError(f"seeds = {seeds}: use 1 or more.")
+    sizes = sorted(set(batch_sizes))
+    for size in sizes:
+        _at(config, size)  # refuse a size that cannot be before hours are spent
+    ladder = Ladder(name, gates_name, gates.about)
+    passed: list[_Tried] = []
+    for number, size in enumerate(sizes):
+        say(f"batch {size:,}: {seeds} seeds x {config.total_env_steps:,} env steps")
+        tried = _try_rung(config, size, gates, folder, seeds, passed, executor, say)
+        ladder.rungs.append(tried.rung)
+        say(f"batch {size:,}: {tried.rung.decision} ({_reasons(tried.rung)})")
+        _write(ladder, folder)
+        if tried.rung.decision == "climb":
+            passed.append(tried)
+        elif not every_rung:
+            break
+        if number == 0 and tried.rung.decision in ("step back", "stop"):
+            say("the lowest rung failed: whatever is wrong, it is not that the batch is too large")
+    _recommend(ladder, config, folder)
+    return ladder
+
+
+@dataclass(frozen=True)
+class _Tried:
+    """A rung and the runs behind it, by seed."""
+
+    rung: Rung
+    measured: dict[int, Measured]
+
+
+def _try_rung(
+    config: RunConfig,
+    size: int,
+    gates: GateSet,
+    folder: Path,
+    seeds: int,
+    passed: Sequence[_Tried],
+    executor: Executor,
+    say: Callable[[str], None],
+) -> _Tried:
+    """Seeds until the gates are answered; at most twice as many as asked for."""
+    outcomes: dict[int, Outcome] = {}
+    for first in (0, seeds):
+        wanted = range(config.seed + first, config.seed + first + seeds)
+        trials = [_trial(config, size, seed, gates, folder) for seed in wanted]
+        by_name = {trial.name: trial.config.seed for trial in trials}
+        with closing(run_trials(trials, executor)) as finished:
+            for outcome in finished:
+                outcomes[by_name[outcome.name]] = outcome
+                say(f"  {outcome.name}: return {outcome.final_return:,.4g}, {outcome.status}")
+                if _not_finite(outcome):
+                    break  # at once: nothing that the other seeds do can save this rung
+        tried = _judge_rung(config, size, gates, outcomes, passed)
+        if tried.rung.decision != "hold":
+            break
+        if first == 0:
+            say(f"  still open ({_reasons(tried.rung)}): as many seeds again")
+    return tried
+
+
+def _trial(config: RunConfig, size: int, seed: int, gates: GateSet, folder: Path) -> Trial:
+    return Trial(
+        name=f"batch {size} seed {seed}",
+        config=_at(config, size).replaced({"seed": seed}),
+        directory=folder / f"batch-{size}-seed{seed}",
+        guard="stop" if gates.stop_at_severe else "watch",
+    )
+
+
+def _at(config: RunConfig, size: int) -> RunConfig:
+    """The config at another batch size; learning starts no sooner than a batch is there."""
+    changes: dict[str, Any] = {SETTING: size}
+    starts = getattr(config, "learning_starts", None)
+    if starts is not None and starts < size:
+        changes["learning_starts"] = size
+    return config.replaced(changes)
+
+
+def _judge_rung(
+    config: RunConfig,
+    size: int,
+    gates: GateSet,
+    outcomes: dict[int, Outcome],
+    passed: Sequence[_Tried],
+) -> _Tried:
+    stores = {seed: RunDirectory.open(outcome.path) for seed, outcome in outcomes.items()}
+    measured = {
+        seed: Measured(list(store.steps()), len(outcomes[seed].severe))
+        for seed, store in stores.items()
+    }
+    results = []
+    for gate in gates.on(first=not passed):
+        if gate.measure == "return shortfall":
+            value = interval(_shortfalls(measured, passed))
+        else:
+            value = interval([run.measure(gate.measure) for run in measured.values()])
+        answer = gate.answer(value)
+        results.append(GateResult(gate.measure, value.value, value.low, value.high, answer))
+    answers = {result.answer for result in results if result.answer != "not measured"}
+    decision: Decision = "climb"
+    if any(_not_finite(outcome) for outcome in outcomes.values()):
+        decision = "stop"
+    elif "retreat" in answers:
+        decision = "step back"
+    elif "open" in answers:
+        decision = "hold"
+    cause, said = "", list[str]()
+    if decision in ("step back", "stop"):
+        worst = min(outcomes.values(), key=lambda outcome: outcome.final_return)
+        verdict = judge(worst.path)
+        if verdict.diagnoses:
+            first = verdict.diagnoses[0]
+            cause = f"{first.cause} {first.name} ({first.confidence:.2f})"
+        said = evidence(list(RunDirectory.open(worst.path).steps()))
+    rung = Rung(
+        batch_size=size,
+        seeds=len(outcomes),
+        decision=decision,
+        gates=results,
+        final_return=interval([outcome.final_return for outcome in outcomes.values()]),
+        final_length=interval([outcome.final_length for outcome in outcomes.values()]),
+        **_speed(config, size, list(measured.values())),
+        cause=cause,
+        evidence=said,
+        runs=[str(outcome.path) for outcome in outcomes.values()],
+    )
+    return _Tried(rung, measured)
+
+
+def _shortfalls(measured: dict[int, Measured], passed: Sequence[_Tried]) -> list[float]:
+    """How far each seed's return stays behind the best lower rung, in units of what that gained."""
+    signal = "eval.return_mean"
+    best = max(passed, key=lambda tried: tried.rung.final_return.value, default=None)
+    if best is None:
+        return [0.0] * len(measured)
+    gained = float(np.mean([r.final(signal) - r.start(signal) for r in best.measured.values()]))
+    if not gained > 0:
+        return [0.0] * len(measured)
+    reference = float(np.mean([run.final(signal) for run in best.measured.values()]))
+    return [
+        (
+            (best.measured[seed].final(signal) if seed in best.measured else reference)
+            - run.final(signal)
+        )
+        / gained
+        for seed, run in measured.items()
+    ]
+
+
+def _speed(config: RunConfig, size: int, runs: Sequence[Measured]) -> dict[str, Any]:
+    """Utilisation and throughput: medians over Steps, means over seeds."""
+
+    def median(name: str) -> float:
+        values = [value for run in runs for value in run.values(name)]
+        return float(np.median(values)) if values else math.nan
+
+    gpu = median("machine.gpu_share")
+    share = median("machine.cpu_share") / config.compute.threads if math.isnan(gpu) else gpu
+    learned, seconds = 0.0, 0.0
+    for run in runs:
+        trained = [step for step in run.steps if step.signals.get("train.updates", 0) > 0]
+        if len(trained) > 1:
+            first, last = trained[0], trained[-1]
+            learned += last.signals["train.updates"] - first.signals["train.updates"]
+            seconds += last.seconds - first.seconds
+    total = sum(run.steps[-1].env_steps for run in runs if run.steps)
+    elapsed = sum(run.steps[-1].seconds for run in runs if run.steps)
+    rate = total / elapsed if elapsed else math.nan
+    return {
+        "utilisation": share,
+        "device": "CPU" if math.isnan(gpu) else "GPU",
+        "env_steps_per_second": rate,
+        "samples_per_second": learned * size / seconds if seconds else math.nan,
+        "minutes": config.total_env_steps / rate / 60,
+    }
+
+
+def _recommend(ladder: Ladder, config: RunConfig, folder: Path) -> None:
+    """Of the rungs that passed, the fastest whose return does not lag behind the best."""
+    passed = [rung for rung in ladder.rungs if rung.decision == "climb"]
+    if not passed:
+        ladder.message = "no rung passed its gates: change the config, not the batch size"
+        if any(rung.decision == "hold" for rung in ladder.rungs):
+            ladder.message = "no rung passed clearly: more seeds or a longer budget would decide"
+        _write(ladder, folder)
+        return
+    best = max(passed, key=lambda rung: rung.final_return.value)
+    level = [rung for rung in passed if not rung.final_return.high < best.final_return.low]
+    chosen = min(level, key=lambda rung: rung.minutes)
+    ladder.recommended = chosen.batch_size
+    ladder.message = (
+        f"batch {chosen.batch_size:,}: passed every gate, return {chosen.final_return:,.4g}, "
+        f"{chosen.minutes:.1f} minutes for the budget"
+    )
+    patched = _at(config, chosen.batch_size)
+    header = f"# Recommended by the ladder ({ladder.gates} gates): {ladder.message}\n"
+    write_atomically(folder / "recommended.yaml", (header + patched.to_yaml()).encode())
+    _write(ladder, folder)
+
+
+def _not_finite(outcome: Outcome) -> bool:
+    return outcome.status == "diverged" or NON_FINITE in outcome.severe
+
+
+def _reasons(rung: Rung) -> str:
+    wanted = {"hold": "open", "step back": "retreat", "stop": "retreat"}.get(rung.decision)
+    named = [f"{g.measure} {g.value:.4g}" for g in rung.gates if g.answer == wanted]
+    if rung.decision == "stop":
+        named.append("a number that is not finite")
+    return ", ".join(named) or "every gate passed"
+
+
+def _write(ladder: Ladder, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(ladder.to_json(), indent=2)
+    write_atomically(folder / "ladder.json", text.encode() + b"\n")

@@ -1,0 +1,148 @@
+"""A ladder's table and page. Reads ladder.json and run files only."""
+
+from __future__ import annotations
+
+import json
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape as plain
+from rich.table import Table
+
+from steadyrl.report.html import render_body
+from steadyrl.report.page import COLORS, Chart, card, page, table
+from steadyrl.store.files import write_atomically
+from steadyrl.store.run_directory import RunDirectory
+
+HEAD = ("batch", "used", "samples/s", "budget", "return (95 %)", "length", "verdict", "advice")
+SHADES = {"climb": "#079455", "hold": "#dc6803", "step back": "#d92d20", "stop": "#7a271a"}
+
+
+def print_ladder(folder: Path, report: Path) -> None:
+    """The table, what failed and why, and the recommendation."""
+    story = _story(folder)
+    console = Console(highlight=False)
+    grid = Table(box=None, padding=(0, 2, 0, 0))
+    for title in HEAD:
+        grid.add_column(title, overflow="fold")
+    for row in _rows(story):
+        grid.add_row(*row)
+    console.print(f"\n[bold]{plain(story['config'])}[/], {story['gates']} gates")
+    console.print(grid)
+    for rung in story["rungs"]:
+        if rung["cause"] or rung["evidence"]:
+            console.print(f"\nbatch {rung['batch_size']:,}: {rung['decision']}. {_failed(rung)}")
+            if rung["cause"]:
+                console.print(f"  cause  [bold]{plain(rung['cause'])}[/]")
+            for sentence in rung["evidence"]:
+                console.print(f"  {plain(sentence)}", soft_wrap=True)
+    console.print(f"\n[bold]{plain(story['message'])}[/]", soft_wrap=True)
+    if (folder / "recommended.yaml").exists():
+        console.print(f"config  {folder / 'recommended.yaml'}", soft_wrap=True)
+    console.print(f"report  {report}", soft_wrap=True)
+
+
+def write_ladder_report(folder: Path) -> Path:
+    """The table and its plots, then the curves of every run."""
+    story = _story(folder)
+    charts = _charts(story)
+    cards = "".join(card(chart["title"], chart["about"], chart["id"]) for chart in charts)
+    parts = [
+        f"<h2>{escape(story['message'])}</h2>",
+        f"<p>{escape(_subtitle(story))}</p>",
+        table(HEAD, _rows(story)),
+        f"<div class='grid'>{cards}</div>",
+    ]
+    for rung in story["rungs"]:
+        if rung["evidence"]:
+            points = "".join(f"<li>{escape(sentence)}</li>" for sentence in rung["evidence"])
+            title = f"batch {rung['batch_size']:,}: {rung['decision']}"
+            cause = f" Cause: {rung['cause']}." if rung["cause"] else ""
+            parts.append(f"<p><b>{title}</b>. {escape(_failed(rung) + cause)}</p><ul>{points}</ul>")
+    stores = [RunDirectory.open(Path(run)) for rung in story["rungs"] for run in rung["runs"]]
+    body, curves = render_body(stores)
+    path = folder / "report.html"
+    write_atomically(path, page("Ladder", "".join(parts) + body, [*charts, *curves]).encode())
+    return path
+
+
+def _story(folder: Path) -> dict[str, Any]:
+    story: dict[str, Any] = json.loads((folder / "ladder.json").read_text("utf-8"))
+    return story
+
+
+def _subtitle(story: dict[str, Any]) -> str:
+    return f"{story['config']}, {story['gates']} gates: {story['about']}"
+
+
+def _rows(story: dict[str, Any]) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    for rung in story["rungs"]:
+        returns, length = rung["final_return"], rung["final_length"]
+        used = "-" if rung["utilisation"] is None else f"{rung['utilisation']:.0%} {rung['device']}"
+        rows.append(
+            (
+                f"{rung['batch_size']:,}",
+                used,
+                _number(rung["samples_per_second"], ",.0f"),
+                f"{_number(rung['minutes'], '.1f')} min",
+                f"{_number(returns['value'], ',.3g')} ({_number(returns['low'], ',.3g')} to "
+                f"{_number(returns['high'], ',.3g')})",
+                _number(length["value"], ",.0f"),
+                rung["decision"],
+                _advice(rung, story["recommended"]),
+            )
+        )
+    return rows
+
+
+def _advice(rung: dict[str, Any], recommended: int | None) -> str:
+    if rung["batch_size"] == recommended:
+        return "recommended"
+    return {"climb": "stable", "hold": "watch it"}.get(rung["decision"], "avoid")
+
+
+def _failed(rung: dict[str, Any]) -> str:
+    failed = [gate for gate in rung["gates"] if gate["answer"] == "retreat"]
+    return "; ".join(f"{gate['measure']} = {_number(gate['value'], ',.4g')}" for gate in failed)
+
+
+def _charts(story: dict[str, Any]) -> list[Chart]:
+    rungs = story["rungs"]
+    sizes = [f"{rung['batch_size']:,}" for rung in rungs]
+    shades = [SHADES[rung["decision"]] for rung in rungs]
+    returns = [rung["final_return"] for rung in rungs]
+    up = [_gap(r["high"], r["value"]) for r in returns]
+    down = [_gap(r["value"], r["low"]) for r in returns]
+    bars = {"type": "data", "symmetric": False, "array": up, "arrayminus": down}
+    line = {"width": 1.5, "color": COLORS[0]}
+    plots: tuple[tuple[str, str, list[float | None]], ...] = (
+        (
+            "Return",
+            "mean over seeds, 95 % interval; colour: verdict",
+            [r["value"] for r in returns],
+        ),
+        ("Speed", "samples learned from per second", [r["samples_per_second"] for r in rungs]),
+        ("Utilisation", "share of the threads or the GPU", [r["utilisation"] for r in rungs]),
+        ("Time", "minutes for the whole budget", [r["minutes"] for r in rungs]),
+    )
+    charts = []
+    for number, (title, about, values) in enumerate(plots):
+        trace: dict[str, Any] = {"x": sizes, "y": values, "mode": "lines+markers", "line": line}
+        trace["marker"] = {"color": shades, "size": 10}
+        if title == "Return":
+            trace["error_y"] = bars
+        identity = f"ladder{number}"
+        chart = {"id": identity, "traces": [trace], "x": "batch size", "axis": "category"}
+        charts.append({**chart, "title": title, "about": about})
+    return charts
+
+
+def _gap(larger: float | None, smaller: float | None) -> float:
+    return 0.0 if larger is None or smaller is None else larger - smaller
+
+
+def _number(value: float | None, spec: str) -> str:
+    return "-" if value is None else format(value, spec)
