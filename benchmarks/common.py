@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from steadyrl.core.machine import commit, processor
+
 ROOT = Path(__file__).resolve().parent.parent
 PEER_PYTHON = ROOT / ".venv-bench" / "bin" / "python"
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}
@@ -35,19 +37,12 @@ def require_peers() -> None:
 
 def machine() -> dict[str, Any]:
     """What a figure must be read with."""
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        check=False,
-    )
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "cpu": _cpu(),
+        "cpu": processor(),
         "cores": os.cpu_count(),
         "python": platform.python_version(),
-        "commit": commit.stdout.strip(),
+        "commit": commit(),
     }
 
 
@@ -58,12 +53,3 @@ def conclude(name: str, result: dict[str, Any], *, keep: bool) -> None:
         file = ROOT / "benchmarks" / "results" / f"{name}.json"
         file.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     sys.stdout.write(json.dumps(result) + "\n")
-
-
-def _cpu() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor()
-    named = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return named[0] if named else platform.processor()

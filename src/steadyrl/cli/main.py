@@ -18,6 +18,8 @@ COMMANDS = {
     "diagnose": ("diagnose", "what went wrong in recorded runs, and why"),
     "rescue": ("rescue", "find the cause, try the remedies, prove the fix on fresh seeds"),
     "ladder": ("ladder", "which batch sizes hold up: climb by gates, hold, step back"),
+    "compare": ("compare", "several configs on the same seeds: curves, intervals, steadiness"),
+    "study": ("study", "one of the documents' claims, put to the test"),
     "noise": ("noise", "gradient variance and noise scale: what batch size the data wants"),
     "replay": ("replay", "go through a failed run's last moments again, update by update"),
     "rules": ("rules", "everything that is looked for, and what is done about it"),

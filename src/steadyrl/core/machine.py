@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import platform
 import shutil
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -54,3 +56,29 @@ def _gpu() -> dict[str, float]:
         return {"machine.gpu_share": torch.cuda.utilization() / 100.0}
     except (ModuleNotFoundError, RuntimeError):  # without nvidia-ml-py there is no such figure
         return {}
+
+
+def describe_machine() -> str:
+    """Processor and cores: what a figure must be read with."""
+    return f"{processor()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+
+
+def processor() -> str:
+    """The processor's name."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    named = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return named[0] if named else platform.processor()
+
+
+def commit() -> str:
+    """The commit of the source this runs from; "unknown" for an installed package."""
+    command = ["git", "rev-parse", "--short", "HEAD"]
+    folder = Path(__file__).resolve().parent
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
+    except OSError:
+        return "unknown"
+    return done.stdout.strip() or "unknown"

@@ -103,25 +103,20 @@ def measure_noise(
             f"micro_batches = {micro_batches}, draws = {draws}: use at least {FEWEST} of both, or "
             "there is no interval. 50 is the least that makes a useful one."
         )
-    store = RunDirectory.open(path)
-    step, state, _ = store.checkpoints.load_latest()
-    training = prepare(store.config)
-    training.load_state_dict(state)
-    content = int(getattr(getattr(training.learner, "replay", None), "__len__", lambda: 0)())
-    if not content:
-        raise ConfigError(f"{path}: nothing has been experienced yet at Step {step}.")
-    generator = np.random.default_rng(derived_seed(store.config.seed, "noise"))
-    batch = int(getattr(store.config, "batch_size", 0))
+    training, content = at_newest_checkpoint(path)
+    config = training.live.now
+    generator = np.random.default_rng(derived_seed(config.seed, "noise"))
+    batch = int(getattr(config, "batch_size", 0))
     parts = []
     for scheme in SCHEMES:
         say(f"{micro_batches} micro-batches of {STRETCH}, {scheme}")
-        for part, noise in _noise(training, scheme, STRETCH, micro_batches, generator).items():
+        for part, noise in noise_at(training, scheme, STRETCH, micro_batches, generator).items():
             advice = advise(batch, noise.scale) if noise.measurable and batch else None
             parts.append(PartNoise(part, scheme, noise, advice))
     at_size = {}
     for size in sorted(set(batch_sizes)):
         say(f"{draws} batches of {size:,}")
-        at_size[size] = _noise(training, "drawn", size, draws, generator)
+        at_size[size] = noise_at(training, "drawn", size, draws, generator)
     training.envs.close()
     return NoiseReport(
         run=str(path),
@@ -136,9 +131,22 @@ def measure_noise(
     )
 
 
-def _noise(
+def at_newest_checkpoint(path: Path) -> tuple[Training, int]:
+    """A run's learner as it stands on disk, and how many transitions it remembers."""
+    store = RunDirectory.open(path)
+    step, state, _ = store.checkpoints.load_latest()
+    training = prepare(store.config)
+    training.load_state_dict(state)
+    content = int(getattr(getattr(training.learner, "replay", None), "__len__", lambda: 0)())
+    if not content:
+        raise ConfigError(f"{path}: nothing has been experienced yet at Step {step}.")
+    return training, content
+
+
+def noise_at(
     training: Training, scheme: str, size: int, count: int, generator: np.random.Generator
 ) -> dict[str, NoiseScale]:
+    """The noise of each part's gradient, from `count` batches of `size`."""
     found: dict[str, list[Any]] = {}
     for _ in range(count):
         drawn = training.gradients(scheme=scheme, size=size, generator=generator)

@@ -1,0 +1,75 @@
+"""`steadyrl compare`: several configs on the same seeds, with intervals."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+
+from steadyrl.cli.engine import add_engine_flags, engine
+from steadyrl.cli.folder import claim_folder
+from steadyrl.cli.settings import parse_setting_flags, parse_with_settings
+from steadyrl.core.configs import load_config
+from steadyrl.core.configs.run import RunConfig
+
+EPILOG = """\
+Every config runs on the same seeds. A variant of a config is written CONFIG+NAME=VALUE. The first
+is what the others are compared with. Seeds are added until the answer is clear, up to --seeds.
+Writes compare.json and report.html. Run it again with the same --output and it goes on.
+
+examples:
+  steadyrl compare ddpg/pendulum ddpg/pendulum+twin_critics=true
+  steadyrl compare a.yaml b.yaml --seeds 10 --threshold -200
+  steadyrl compare ddpg/pendulum ddpg/pendulum+batch_size=64 --total-env-steps 5000
+"""
+
+
+def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
+    """Compare and show the tables."""
+    parser.add_argument("configs", nargs="+", metavar="CONFIG", help="presets, files or variants")
+    parser.add_argument("--seeds", type=int, default=5, help="per config, at most")
+    parser.add_argument("--threshold", type=float, help="return whose first reaching is timed")
+    parser.add_argument("--all-seeds", action="store_true", help="do not stop when it is clear")
+    parser.add_argument("--output", type=Path, help="folder (default: runs/compare-...)")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON on stdout")
+    add_engine_flags(parser)
+    arguments, overrides = parse_with_settings(parser, argv)
+    configs = {name: load_variant(name, overrides) for name in arguments.configs}
+    from steadyrl.experiments.compare import compare, slug
+    from steadyrl.report.compare import print_comparison, write_comparison_report
+
+    default = f"compare-{slug(arguments.configs[0])}-{len(configs)}"
+    folder = arguments.output or Path("runs") / default
+    text = "".join(f"# {name}\n{config.to_yaml()}" for name, config in configs.items())
+    claim_folder(folder, text, what="comparison of other configs")
+    started = time.monotonic()
+
+    def say(line: str) -> None:
+        sys.stderr.write(f"[{time.monotonic() - started:5.0f} s] {line}\n")
+
+    result = compare(
+        configs,
+        folder,
+        seeds=arguments.seeds,
+        threshold=arguments.threshold,
+        stop_early=not arguments.all_seeds,
+        executor=engine(arguments),
+        say=say,
+    )
+    report = write_comparison_report(folder)
+    if arguments.json:
+        sys.stdout.write(json.dumps({**result.to_json(), "report": str(report)}) + "\n")
+    else:
+        print_comparison(folder, report)
+    return 0
+
+
+def load_variant(name: str, overrides: dict[str, object]) -> RunConfig:
+    """CONFIG, or CONFIG+NAME=VALUE+...: a config with some settings changed."""
+    base, *changes = name.split("+")
+    own = {
+        key: value for text in changes for key, value in parse_setting_flags([f"--{text}"]).items()
+    }
+    return load_config(base, {**overrides, **own})

@@ -1,0 +1,85 @@
+"""`steadyrl study`: one of the documents' claims, put to the test."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from steadyrl.cli.engine import add_engine_flags, engine
+from steadyrl.core.errors import ConfigError
+
+EPILOG = """\
+Question, runs and rule are declared beforehand; the verdict is confirmed, refuted or depends on.
+Writes result.json and page.md. Run it again with the same --output and it goes on.
+
+examples:
+  steadyrl study                      list them
+  steadyrl study C1
+  steadyrl study C3 --seeds 10 --output runs/c3
+"""
+
+
+def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
+    """Run a study and print its verdict, or list them all."""
+    parser.add_argument("study", nargs="?", help="C1, C2, ...")
+    parser.add_argument("--seeds", type=int, help="instead of the study's own number")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the work: only a try-out")
+    parser.add_argument("--output", type=Path, help="folder (default: runs/study-...)")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON on stdout")
+    add_engine_flags(parser)
+    arguments = parser.parse_args(argv)
+    from steadyrl.experiments.studies import STUDIES
+    from steadyrl.experiments.studies.study import page
+
+    if arguments.study is None:
+        for listed in STUDIES.values():
+            sys.stdout.write(f"{listed.id}  {listed.claim}\n")
+        return 0
+    study = STUDIES.get(arguments.study.upper())
+    if study is None:
+        raise ConfigError(f"no study '{arguments.study}'. Use one of: {', '.join(STUDIES)}.")
+    seeds = study.seeds if arguments.seeds is None else arguments.seeds
+    if seeds < 1:
+        raise ConfigError(f"seeds = {seeds}: use 1 or more.")
+    folder = arguments.output or Path("runs") / f"study-{study.id.lower()}"
+    folder.mkdir(parents=True, exist_ok=True)
+    started = time.monotonic()
+
+    def say(line: str) -> None:
+        sys.stderr.write(f"[{time.monotonic() - started:5.0f} s] {line}\n")
+
+    found = study.run(folder, seeds, arguments.quick, engine(arguments), say)
+    record = {
+        **asdict(found),
+        "study": study.id,
+        "seeds": seeds,
+        "quick": arguments.quick,
+        **_here(),
+    }
+    text = page(study, record)
+    (folder / "result.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    (folder / "page.md").write_text(text, encoding="utf-8")
+    if arguments.json:
+        sys.stdout.write(json.dumps(record) + "\n")
+    else:
+        from rich.console import Console
+        from rich.markdown import Markdown
+
+        Console().print(Markdown(text))
+    return 0
+
+
+def _here() -> dict[str, Any]:
+    from steadyrl.core.machine import commit, describe_machine
+
+    return {
+        "date": datetime.now(UTC).date().isoformat(),
+        "machine": describe_machine(),
+        "commit": commit(),
+    }

@@ -1,0 +1,304 @@
+"""Several configs on the same seeds: who learns better, how surely, and how steadily.
+
+Seeds are added round by round until the answer is clear or the budget is spent. Looking several
+times makes chance look like an answer, so every look is held to a stricter level (Bonferroni).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.errors import ConfigError
+from steadyrl.experiments.executor import HERE, Executor
+from steadyrl.experiments.statistics import (
+    Estimate,
+    bootstrap,
+    iqm,
+    paired_difference,
+    probability_of_improvement,
+)
+from steadyrl.experiments.trials import Outcome, Trial, run_trials
+from steadyrl.store.files import write_atomically
+from steadyrl.store.run_directory import RunDirectory
+
+Floats = NDArray[np.float64]
+
+FEWEST_SEEDS = 3  # before the first look
+GRID = 60  # points of a curve
+COLLAPSED = 0.5  # share of the gain that is lost at the end
+THRESHOLD = 0.8  # of the way from the common start to the best final return
+
+
+@dataclass(frozen=True)
+class History:
+    """One run's evaluations and what it cost."""
+
+    seed: int
+    env_steps: Floats
+    returns: Floats
+    final: float
+    status: str
+    severe: Sequence[str]
+    seconds: float
+    total_env_steps: int
+    path: str
+
+    @property
+    def drawdown(self) -> float:
+        """The deepest fall from the best so far, as a share of all that was ever gained."""
+        if len(self.returns) < 2:
+            return math.nan
+        best = np.maximum.accumulate(self.returns)
+        gained = float(best[-1] - self.returns[0])
+        return float((best - self.returns).max() / gained) if gained > 0 else math.nan
+
+    @property
+    def collapsed(self) -> bool:
+        """Not finished, or most of the gain lost at the end."""
+        if self.status != "finished" or not len(self.returns):
+            return True
+        gained = float(self.returns.max() - self.returns[0])
+        return gained > 0 and float(self.returns.max()) - self.final > COLLAPSED * gained
+
+    def reached(self, threshold: float) -> float:
+        """Env steps until the threshold was first reached; infinite if never."""
+        above = np.flatnonzero(self.returns >= threshold)
+        return float(self.env_steps[above[0]]) if len(above) else math.inf
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One config's figures over its seeds."""
+
+    name: str
+    seeds: int
+    final: Estimate  # IQM over seeds
+    area: Estimate  # IQM of the mean over all evaluations: speed of learning
+    collapse_rate: float
+    sick_rate: float  # with a severe finding
+    worst_drawdown: float
+    time_to_threshold: float  # median over seeds; infinite if most never reach it
+    seed_spread: float  # interquartile range of final returns
+    seconds: float  # per run
+    env_steps: int
+    curve: Mapping[str, Sequence[float]]  # env_steps, value, low, high
+    runs: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """One config against the first."""
+
+    name: str
+    reference: str
+    difference: Estimate  # of final returns, seed by seed
+    improvement: Estimate  # probability that a run of it beats one of the reference
+    clear: bool
+
+
+@dataclass
+class Comparison:
+    """Everything a comparison found, as it is written to compare.json."""
+
+    threshold: float
+    level: float
+    arms: list[Arm] = field(default_factory=list)
+    contrasts: list[Contrast] = field(default_factory=list)
+    message: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """As a plain dictionary; what is not finite is null."""
+        record: dict[str, Any] = json.loads(json.dumps(asdict(self)), parse_constant=lambda _: None)
+        return record
+
+
+def compare(
+    configs: Mapping[str, RunConfig],
+    folder: Path,
+    *,
+    seeds: int = 5,
+    threshold: float | None = None,
+    stop_early: bool = True,
+    executor: Executor = HERE,
+    say: Callable[[str], None] = lambda _line: None,
+) -> Comparison:
+    """Run all configs on the same seeds. Run it again on the same folder and it goes on."""
+    _refuse(configs, seeds)
+    first_look = min(seeds, FEWEST_SEEDS)
+    level = 1 - 0.05 / (seeds - first_look + 1 if stop_early else 1)
+    histories: dict[str, list[History]] = {name: [] for name in configs}
+    done = 0
+    while done < seeds:
+        count = first_look if done == 0 else 1
+        if not stop_early:
+            count = seeds
+        trials = [
+            Trial(
+                name=f"{name} seed {config.seed + number}",
+                config=config.replaced({"seed": config.seed + number}),
+                directory=folder / slug(name) / f"seed{config.seed + number}",
+            )
+            for number in range(done, done + count)
+            for name, config in configs.items()
+        ]
+        owner = {trial.name: name for trial in trials for name in configs if _owns(name, trial)}
+        for outcome in run_trials(trials, executor):
+            history = read_history(outcome)
+            histories[owner[outcome.name]].append(history)
+            say(f"  {outcome.name}: return {outcome.final_return:,.4g}, {outcome.status}")
+        done += count
+        result = judge_arms(histories, threshold=threshold, level=level)
+        _write(result, folder)
+        say(f"{done} seeds: {result.message}")
+        if stop_early and done < seeds and all(contrast.clear for contrast in result.contrasts):
+            say(f"the answer is clear: the other {seeds - done} seeds are not needed")
+            break
+    return result
+
+
+def judge_arms(
+    histories: Mapping[str, Sequence[History]], *, threshold: float | None, level: float
+) -> Comparison:
+    """All figures of what has been run so far."""
+    if threshold is None:
+        threshold = _threshold(histories)
+    result = Comparison(threshold, level)
+    names = list(histories)
+    finals = {name: _by_seed(histories[name]) for name in names}
+    for name in names:
+        result.arms.append(_arm(name, histories[name], threshold))
+    for name in names[1:]:
+        ours, theirs = finals[name], finals[names[0]]
+        difference = paired_difference([ours], [theirs], level=level)
+        improvement = probability_of_improvement([ours], [theirs], level=level)
+        clear = difference.excludes(0.0)
+        result.contrasts.append(Contrast(name, names[0], difference, improvement, clear))
+    result.message = _message(result)
+    return result
+
+
+def read_history(outcome: Outcome) -> History:
+    """A run's evaluations from its files."""
+    store = RunDirectory.open(outcome.path)
+    evaluated = [step for step in store.steps() if "eval.return_mean" in step.signals]
+    summary = store.summary() or {}
+    return History(
+        seed=store.config.seed,
+        env_steps=np.array([step.env_steps for step in evaluated], dtype=float),
+        returns=np.array([step.signals["eval.return_mean"] for step in evaluated]),
+        final=outcome.final_return,
+        status=outcome.status,
+        severe=outcome.severe,
+        seconds=float(summary.get("seconds", math.nan)),
+        total_env_steps=int(summary.get("env_steps", 0)),
+        path=str(outcome.path),
+    )
+
+
+def slug(name: str) -> str:
+    """A folder name."""
+    return "".join(c if c.isalnum() or c in "-._" else "-" for c in name).strip("-")
+
+
+def _owns(name: str, trial: Trial) -> bool:
+    return trial.name == f"{name} seed {trial.config.seed}"
+
+
+def _by_seed(histories: Sequence[History]) -> Floats:
+    """Final returns in the order of seeds, so that arms can be paired. A lost run counts worst."""
+    return np.array([_score(h) for h in sorted(histories, key=lambda h: h.seed)])
+
+
+def _score(history: History) -> float:
+    if math.isfinite(history.final):
+        return history.final
+    return float(history.returns.min()) if len(history.returns) else 0.0
+
+
+def _arm(name: str, histories: Sequence[History], threshold: float) -> Arm:
+    scores = _by_seed(histories)
+    areas = np.array([h.returns.mean() if len(h.returns) else math.nan for h in histories])
+    drawdowns = [h.drawdown for h in histories if math.isfinite(h.drawdown)]
+    quarter, three = np.quantile(scores, [0.25, 0.75])
+    return Arm(
+        name=name,
+        seeds=len(histories),
+        final=bootstrap([scores], iqm),
+        area=bootstrap([areas[np.isfinite(areas)]], iqm),
+        collapse_rate=float(np.mean([h.collapsed for h in histories])),
+        sick_rate=float(np.mean([bool(h.severe) for h in histories])),
+        worst_drawdown=max(drawdowns, default=math.nan),
+        time_to_threshold=float(np.median([h.reached(threshold) for h in histories])),
+        seed_spread=float(three - quarter),
+        seconds=float(np.mean([h.seconds for h in histories])),
+        env_steps=int(np.mean([h.total_env_steps for h in histories])),
+        curve=_curve(histories),
+        runs=[h.path for h in histories],
+    )
+
+
+def _curve(histories: Sequence[History]) -> dict[str, list[float]]:
+    """IQM over seeds on a common grid, with its bootstrap interval."""
+    known = [h for h in histories if len(h.returns)]
+    if not known:
+        return {"env_steps": [], "value": [], "low": [], "high": []}
+    last = min(h.env_steps[-1] for h in known)
+    first = max(h.env_steps[0] for h in known)
+    grid = np.linspace(first, max(first, last), GRID)
+    table = np.stack([np.interp(grid, h.env_steps, h.returns) for h in known])
+    points = [bootstrap([table[:, i]], iqm, resamples=2000) for i in range(GRID)]
+    return {
+        "env_steps": grid.tolist(),
+        "value": [point.value for point in points],
+        "low": [point.low for point in points],
+        "high": [point.high for point in points],
+    }
+
+
+def _threshold(histories: Mapping[str, Sequence[History]]) -> float:
+    runs = [h for part in histories.values() for h in part if len(h.returns)]
+    if not runs:
+        return math.nan
+    start = float(np.median([h.returns[0] for h in runs]))
+    best = max(float(np.median(_by_seed(part))) for part in histories.values() if part)
+    return start + THRESHOLD * (best - start)
+
+
+def _message(result: Comparison) -> str:
+    said = []
+    for contrast in result.contrasts:
+        chance = f"beats it with probability {contrast.improvement:.2f}"
+        if contrast.clear:
+            word = "better" if contrast.difference.value > 0 else "worse"
+            said.append(f"{contrast.name} is {word} than {contrast.reference} ({chance})")
+        else:
+            said.append(f"{contrast.name} against {contrast.reference}: not decided ({chance})")
+    return "; ".join(said)
+
+
+def _refuse(configs: Mapping[str, RunConfig], seeds: int) -> None:
+    if len(configs) < 2:
+        raise ConfigError("compare needs at least two different configs.")
+    if seeds < 2:
+        raise ConfigError(f"seeds = {seeds}: one seed has no spread. Use 2 or more, better 5.")
+    tasks = {config.environment.id for config in configs.values()}
+    if len(tasks) > 1:
+        raise ConfigError(
+            f"the configs train on different environments ({', '.join(sorted(tasks))}): their "
+            "returns cannot be compared."
+        )
+
+
+def _write(result: Comparison, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(result.to_json(), indent=2)
+    write_atomically(folder / "compare.json", text.encode() + b"\n")

@@ -1,0 +1,15 @@
+"""The documents' claims as studies, each with its verdict."""
+
+from __future__ import annotations
+
+from steadyrl.experiments.studies import (
+    c1_large_batch,
+    c2_what_drives_it,
+    c3_gradient_variance,
+)
+from steadyrl.experiments.studies.study import Study
+
+STUDIES: dict[str, Study] = {
+    study.id: study
+    for study in (c1_large_batch.STUDY, c2_what_drives_it.STUDY, c3_gradient_variance.STUDY)
+}

@@ -1,0 +1,104 @@
+"""C1: does DDPG at batch 4096 collapse where 1024 does not?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from steadyrl.core.configs import load_config
+from steadyrl.experiments.executor import Executor
+from steadyrl.experiments.studies.study import Found, Say, Study, Verdict, run_all
+from steadyrl.experiments.trials import Outcome, Trial
+from steadyrl.store.run_directory import RunDirectory
+
+TASKS = {
+    "documented task": ("ddpg/stage1", 20_000),
+    "Pendulum": ("ddpg/pendulum", 10_000),
+}
+SIZES = (1024, 4096)
+OFTEN, SELDOM = 0.8, 0.2  # collapse rates
+
+
+def run(folder: Path, seeds: int, quick: bool, executor: Executor, say: Say) -> Found:
+    """Both batch sizes on both tasks."""
+    trials, of = [], {}
+    for task, (preset, budget) in TASKS.items():
+        for size in SIZES:
+            for seed in range(seeds):
+                config = load_config(
+                    preset,
+                    {
+                        "batch_size": size,
+                        "learning_starts": size,
+                        "seed": 300 + seed,
+                        "total_env_steps": budget // (10 if quick else 1),
+                        "evaluation.every_env_steps": 1000,
+                        "train_every": 2,
+                    },
+                )
+                name = f"{task}, batch {size}, seed {config.seed}"
+                slug = f"{preset.replace('/', '-')}-{size}-seed{config.seed}"
+                trials.append(Trial(name=name, config=config, directory=folder / slug))
+                of[name] = (task, size)
+    outcomes = run_all(trials, executor, say)
+    groups: dict[tuple[str, int], list[Outcome]] = {}
+    for name, outcome in outcomes.items():
+        groups.setdefault(of[name], []).append(outcome)
+    rates = {key: float(np.mean([not o.healthy for o in group])) for key, group in groups.items()}
+    verdict, because = decide(rates)
+    rows = [
+        (
+            task,
+            f"{size:,}",
+            f"{sum(not o.healthy for o in group)} of {len(group)}",
+            f"{np.mean([_largest_loss(o) for o in group]):.3g}",
+            f"{np.mean([o.final_return for o in group]):,.4g}",
+            f"{np.mean([o.final_length for o in group]):,.0f}",
+        )
+        for (task, size), group in sorted(groups.items())
+    ]
+    head = ("task", "batch", "collapsed", "largest critic loss", "final return", "final length")
+    figures = {f"{task}, {size}": rate for (task, size), rate in rates.items()}
+    return Found(verdict, because, head, rows, {"collapse_rates": figures})
+
+
+def decide(rates: dict[tuple[str, int], float]) -> tuple[Verdict, str]:
+    """By collapse rates alone; see the study's rule."""
+    small, large = SIZES
+    tasks = sorted({task for task, _ in rates})
+    differ = [t for t in tasks if rates[t, large] >= OFTEN and rates[t, small] <= SELDOM]
+    if len(differ) == len(tasks):
+        return "confirmed", f"On every task {large} collapses and {small} does not."
+    if differ:
+        return (
+            "depends on",
+            f"Only on {', '.join(differ)} does {large} collapse where {small} does not.",
+        )
+    said = [
+        f"{task}: {rates[task, small]:.0%} of the runs collapse at {small}, "
+        f"{rates[task, large]:.0%} at {large}"
+        for task in tasks
+    ]
+    return "refuted", "There is no task on which the batch size made the difference. " + "; ".join(
+        said
+    ) + "."
+
+
+def _largest_loss(outcome: Outcome) -> float:
+    steps = RunDirectory.open(outcome.path).steps()
+    return max((s.signals["critic.loss"] for s in steps if "critic.loss" in s.signals), default=0.0)
+
+
+STUDY = Study(
+    id="C1",
+    claim="DDPG at batch 4096 collapses early where 1024 does not.",
+    question="With nothing else changed, does 4096 collapse where 1024 does not?",
+    setup="Batch 1024 and 4096 on the documented task (`ddpg/stage1`, 20,000 env steps) and on "
+    "Pendulum (`ddpg/pendulum`, 10,000), one update per two env steps, learning from the first "
+    "full batch on. A run has collapsed if anything severe was found in it or it did not finish.",
+    rule="Confirmed if on every task at least 80 % of the runs collapse at 4096 and at most 20 % "
+    "at 1024; depends on the task if that holds on some; refuted if on none.",
+    seeds=5,
+    run=run,
+)

@@ -1,0 +1,79 @@
+"""A study: a claim, what is run, and the rule that decides, all declared before anything is run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from steadyrl.experiments.executor import Executor
+from steadyrl.experiments.trials import Outcome, Trial, run_trials
+
+Verdict = Literal["confirmed", "refuted", "depends on"]
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a study found: its verdict, why, and the table it rests on."""
+
+    verdict: Verdict
+    because: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """One claim of the documents, put to the test."""
+
+    id: str
+    claim: str
+    question: str
+    setup: str  # what is run
+    rule: str  # how it is decided, in words; `run` carries it out
+    seeds: int
+    run: Callable[[Path, int, bool, Executor, Say], Found]  # folder, seeds, quick, executor, say
+
+
+def run_all(trials: Sequence[Trial], executor: Executor, say: Say) -> dict[str, Outcome]:
+    """Outcomes by the trials' names."""
+    outcomes = {}
+    for outcome in run_trials(trials, executor):
+        outcomes[outcome.name] = outcome
+        state = " ".join(outcome.severe) or "no severe finding"
+        say(
+            f"  {outcome.name}: return {outcome.final_return:,.4g}, episodes of "
+            f"{outcome.final_length:,.0f} steps, {state}"
+        )
+    return outcomes
+
+
+def page(study: Study, found: Mapping[str, Any]) -> str:
+    """A study's docs page as Markdown, from its stored result."""
+    lines = [
+        f"# {study.id}: {found['verdict']}",
+        "",
+        f"**Claim.** {study.claim}",
+        "",
+        f"**Question.** {study.question}",
+        "",
+        f"**What is run.** {study.setup}",
+        "",
+        f"**Rule, declared beforehand.** {study.rule}",
+        "",
+        f"**Verdict: {found['verdict']}.** {found['because']}",
+        "",
+        "| " + " | ".join(found["head"]) + " |",
+        "|" + "---|" * len(found["head"]),
+        *("| " + " | ".join(row) + " |" for row in found["rows"]),
+        "",
+        *(f"{note}\n" for note in found["notes"]),
+        f"Measured {found['date']} with `steadyrl study {study.id} --seeds {found['seeds']}`, "
+        f"{found['machine']}, commit {found['commit']}.",
+        "",
+    ]
+    return "\n".join(lines)
