@@ -8,6 +8,7 @@ import pytest
 
 import steadyrl.stability
 from steadyrl.core.configs import load_config, parse_config
+from steadyrl.core.records import SEVERITIES
 from steadyrl.core.signals import CATALOGUE
 from steadyrl.stability.causes import CAUSES
 from steadyrl.stability.check import check_config
@@ -39,8 +40,13 @@ def test_every_detector_has_a_firing_and_a_quiet_trace() -> None:
 
 
 @pytest.mark.parametrize("rule", DETECTORS, ids=lambda rule: f"{rule.id}-{rule.name}")
-def test_a_detector_fires_on_its_trace_once(rule: Detector) -> None:
-    assert _findings(rule, TRACES[rule.id][0]) == [rule.id]
+def test_a_detector_fires_on_its_trace_once_per_severity(rule: Detector) -> None:
+    monitor = _monitor(rule)
+    found = [finding for step in TRACES[rule.id][0] for finding in monitor.observe(step)]
+    assert {finding.rule for finding in found} == {rule.id}
+    severities = [SEVERITIES.index(finding.severity) for finding in found]
+    assert severities == sorted(set(severities))
+    assert found[-1].severity == rule.severity
 
 
 @pytest.mark.parametrize("rule", DETECTORS, ids=lambda rule: f"{rule.id}-{rule.name}")

@@ -81,17 +81,22 @@ def harm_rate(
     """Share of healthy runs that following the advice would have spoiled.
 
     A healthy run without a warning is left alone, so nothing can happen to it. One that was warned
-    about is run again as prescribed, and counts as harmed if it then falls short as a fault does.
+    about is run again as prescribed, and counts as harmed if it then falls short as a fault does
+    though it did not before.
     """
     healthy = [result for result in results if result.case.fault is None]
-    warned = [result for result in healthy if result.alarmed("warning")]
+    warned = [
+        result
+        for result in healthy
+        if result.alarmed("warning") and not is_effective(result, healthy)
+    ]
     repairs = [
         repair
         for result in warned
         for repair in _repairs(result, folder)
         if repair.arm == "prescribed"
     ]
-    say(f"{len(warned)} healthy runs were warned about, {len(repairs)} have a prescription")
+    say(f"{len(warned)} healthy runs that did well were warned about, {len(repairs)} can be re-run")
     _run_missing(repairs, executor)
     harmed = [repair for repair in repairs if _still_effective(repair, healthy)]
     return {
