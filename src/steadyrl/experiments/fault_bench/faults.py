@@ -56,7 +56,7 @@ PATIENTS: Mapping[str, Mapping[str, Any]] = {
 }
 
 # Rules were written looking at seeds 0 to 2 and 2000 to 2001 (healthy), 100 to 102 (faulty). The
-# published figures come from seeds nobody had seen when the rules were frozen (docs/fault-bench.md).
+# published figures come from seeds nobody had seen when the rules were frozen.
 FIRST_HEALTHY_SEED = 4000
 FIRST_FAULTY_SEED = 1000
 
