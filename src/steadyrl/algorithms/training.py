@@ -10,12 +10,14 @@ from typing import Any, Protocol, cast
 import torch
 from numpy.typing import NDArray
 
+from steadyrl.algorithms import examine_ddpg, examine_on_policy, gradients_ddpg
 from steadyrl.algorithms.ddpg import train_ddpg
 from steadyrl.algorithms.ddpg_learner import DDPGLearner
-from steadyrl.algorithms.examine_ddpg import examine, first_non_finite, last_batch
-from steadyrl.algorithms.gradients_ddpg import gradients
+from steadyrl.algorithms.on_policy_learner import OnPolicyLearner
+from steadyrl.algorithms.ppo import train_ppo
 from steadyrl.core.config import LiveConfig
 from steadyrl.core.configs.ddpg import DDPGConfig
+from steadyrl.core.configs.ppo import PPOConfig
 from steadyrl.core.configs.run import ComputeConfig, RunConfig
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.records import Step
@@ -45,6 +47,7 @@ class Training:
     examine: Callable[[], dict[str, float]]  # a closer look, for probes
     black_box: Callable[[], tuple[str | None, NDArray[Any]]]  # first bad tensor, last batch
     gradients: Callable[..., dict[str, NDArray[Any]]]  # of a batch, by part; for their noise
+    experience: Callable[[], int]  # samples there are to draw from
 
     @property
     def steps(self) -> Iterator[Step]:
@@ -77,18 +80,44 @@ def prepare(config: RunConfig) -> Training:
         )
     envs = Envs(config.environment, seed=config.seed)
     if isinstance(config, DDPGConfig):
-        live = LiveConfig(config)
-        learner = DDPGLearner(config, envs, device)
-        return Training(
-            live=cast(LiveConfig[RunConfig], live),
-            envs=envs,
-            learner=learner,
-            begin=lambda: train_ddpg(live, envs, learner),
-            examine=lambda: examine(learner, live.now),
-            black_box=lambda: (first_non_finite(learner, live.now), last_batch(learner)),
-            gradients=lambda **how: gradients(learner, live.now, envs.count, **how),
-        )
+        return _ddpg(config, envs, device)
+    if isinstance(config, PPOConfig):
+        return _ppo(config, envs, device)
     raise ConfigError(f"algorithm = {config.algorithm!r} has no trainer.")
+
+
+def _ddpg(config: DDPGConfig, envs: Envs, device: torch.device) -> Training:
+    live, learner = LiveConfig(config), DDPGLearner(config, envs, device)
+    return Training(
+        live=cast(LiveConfig[RunConfig], live),
+        envs=envs,
+        learner=learner,
+        begin=lambda: train_ddpg(live, envs, learner),
+        examine=lambda: examine_ddpg.examine(learner, live.now),
+        black_box=lambda: (
+            examine_ddpg.first_non_finite(learner, live.now),
+            examine_ddpg.last_batch(learner),
+        ),
+        gradients=lambda **how: gradients_ddpg.gradients(learner, live.now, envs.count, **how),
+        experience=lambda: len(learner.replay),
+    )
+
+
+def _ppo(config: PPOConfig, envs: Envs, device: torch.device) -> Training:
+    live, learner = LiveConfig(config), OnPolicyLearner(config, envs, device)
+    return Training(
+        live=cast(LiveConfig[RunConfig], live),
+        envs=envs,
+        learner=learner,
+        begin=lambda: train_ppo(live, envs, learner),
+        examine=lambda: examine_on_policy.examine(learner),
+        black_box=lambda: (
+            examine_on_policy.first_non_finite(learner),
+            examine_on_policy.last_batch(learner),
+        ),
+        gradients=lambda **how: examine_on_policy.gradients(learner, live.now, envs, **how),
+        experience=lambda: live.now.batch,
+    )
 
 
 def has_fast_bf16() -> bool:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 Output = Literal["linear", "tanh"]
+Hidden = Literal["relu", "tanh"]
 Precision = Literal["fp32", "bf16"]
 
 # Up to this many rows NumPy's dispatch is cheaper than torch's (10 against 37 µs for one row).
@@ -26,9 +27,11 @@ NUMPY_ROWS = 16
 
 
 class DenseNetwork:
-    """Linear layers with ReLU between them. What `forward` returns is overwritten by the next one.
+    """Linear layers, ReLU or tanh between them. `forward` overwrites what it returned before.
 
-    With bf16 the products run on rounded copies of the weights; weights and gradients stay fp32.
+    `extra` free parameters (a policy's log standard deviations) end the flat vector, so that one
+    optimiser and one norm cover everything. With bf16 the products run on rounded copies of the
+    weights; weights and gradients stay fp32.
     """
 
     def __init__(
@@ -36,14 +39,20 @@ class DenseNetwork:
         sizes: Sequence[int],
         *,
         output: Output = "linear",
+        hidden: Hidden = "relu",
+        gain: float | None = None,
+        extra: int = 0,
         seed: int = 0,
         device: torch.device | str = "cpu",
         precision: Precision = "fp32",
     ) -> None:
         self.sizes, self.output, self.precision = tuple(sizes), output, precision
-        self.device = torch.device(device)
-        self.parameters = _initial_parameters(self.sizes, seed).to(self.device)
+        self.hidden, self.device = hidden, torch.device(device)
+        initial = _uniform(self.sizes, seed) if gain is None else _orthogonal(sizes, seed, gain)
+        self.parameters = torch.cat((initial, torch.zeros(extra))).to(self.device)
         self.gradient = torch.zeros_like(self.parameters)
+        self.extra = self.parameters[len(initial) :]
+        self.extra_gradient = self.gradient[len(initial) :]
         self._layers = _views(self.parameters, self.sizes)
         self._numpy_layers = (
             [(weight.numpy().T, bias.numpy()) for weight, bias in self._layers]
@@ -66,7 +75,12 @@ class DenseNetwork:
     def clone(self) -> DenseNetwork:
         """An independent network with the same weights."""
         twin = DenseNetwork(
-            self.sizes, output=self.output, device=self.device, precision=self.precision
+            self.sizes,
+            output=self.output,
+            hidden=self.hidden,
+            extra=len(self.extra),
+            device=self.device,
+            precision=self.precision,
         )
         twin.parameters.copy_(self.parameters)
         return twin
@@ -82,7 +96,7 @@ class DenseNetwork:
         for index, (weight, bias) in enumerate(self._transposed):
             current = torch.addmm(bias, current, weight, out=activations[index])
             if index < last:
-                current.relu_()
+                current = current.relu_() if self.hidden == "relu" else current.tanh_()
         if self.output == "tanh":
             current.tanh_()
         return current.float()
@@ -108,9 +122,14 @@ class DenseNetwork:
                 torch.sum(delta, 0, out=bias_gradient)
             if index:
                 delta = torch.mm(delta, self._work_layers[index][0], out=deltas[index - 1])
-                torch.ops.aten.threshold_backward.grad_input(delta, below, 0, grad_input=delta)
+                if self.hidden == "relu":
+                    torch.ops.aten.threshold_backward.grad_input(delta, below, 0, grad_input=delta)
+                else:
+                    torch.ops.aten.tanh_backward.grad_input(delta, below, grad_input=delta)
         if parameters and self.precision == "bf16":
+            kept = self.extra_gradient.clone()  # not the products' to overwrite
             self.gradient.copy_(self._rounded_gradient)
+            self.extra_gradient.copy_(kept)
         return torch.mm(delta, self._work_layers[0][0]).float() if inputs else None
 
     def act(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -123,14 +142,16 @@ class DenseNetwork:
         for index, (weight, bias) in enumerate(self._numpy_layers):
             current = current @ weight
             current += bias
-            if index < last:
+            if index < last and self.hidden == "relu":
                 np.maximum(current, 0.0, out=current)
+            elif index < last:
+                np.tanh(current, out=current)
         return np.tanh(current) if self.output == "tanh" else current
 
     def layer_gradients(self) -> list[Tensor]:
         """Each layer's part (weights and biases) of the flat gradient, first layer first."""
         lengths = [outputs * (inputs + 1) for inputs, outputs in pairwise(self.sizes)]
-        return list(torch.split(self.gradient, lengths))
+        return list(torch.split(self.gradient[: sum(lengths)], lengths))
 
     def hidden_activations(self) -> list[Tensor]:
         """What the hidden layers put out in the last `forward`."""
@@ -174,9 +195,10 @@ class Adam:
     Five operations on whole vectors: torch.optim's own bookkeeping would cost as much again.
     """
 
-    FIRST_DECAY, SECOND_DECAY, EPSILON = 0.9, 0.999, 1e-8
+    FIRST_DECAY, SECOND_DECAY = 0.9, 0.999
 
-    def __init__(self, network: DenseNetwork) -> None:
+    def __init__(self, network: DenseNetwork, epsilon: float = 1e-8) -> None:
+        self._epsilon = epsilon
         self._network = network
         self._steps = 0
         self._mean = torch.zeros_like(network.parameters)
@@ -195,7 +217,7 @@ class Adam:
         self._square.addcmul_(gradient, gradient, value=1.0 - self.SECOND_DECAY)
         first = 1.0 - self.FIRST_DECAY**self._steps
         second = 1.0 - self.SECOND_DECAY**self._steps
-        scale = self._square.sqrt().div_(math.sqrt(second)).add_(self.EPSILON)
+        scale = self._square.sqrt().div_(math.sqrt(second)).add_(self._epsilon)
         self._network.parameters.addcdiv_(self._mean, scale, value=-learning_rate / first)
         return norm
 
@@ -211,7 +233,19 @@ class Adam:
         self._square.copy_(torch.from_numpy(np.asarray(state["square"])))
 
 
-def _initial_parameters(sizes: Sequence[int], seed: int) -> Tensor:
+def _orthogonal(sizes: Sequence[int], seed: int, gain: float) -> Tensor:
+    """Orthogonal weights, gain sqrt(2) and `gain` for the last layer; biases 0, as PPO likes it."""
+    generator = torch.Generator().manual_seed(seed)
+    parts = []
+    for index, (inputs, outputs) in enumerate(pairwise(sizes)):
+        weight = torch.empty(outputs, inputs)
+        scale = gain if index == len(sizes) - 2 else math.sqrt(2.0)
+        torch.nn.init.orthogonal_(weight, gain=scale, generator=generator)
+        parts += [weight.flatten(), torch.zeros(outputs)]
+    return torch.cat(parts)
+
+
+def _uniform(sizes: Sequence[int], seed: int) -> Tensor:
     """Uniform in ±1/sqrt(inputs), weights and biases: torch's own default for linear layers."""
     generator = torch.Generator().manual_seed(seed)
     parts = []

@@ -46,3 +46,38 @@ class RunningMoments:
         """Back to a recorded state."""
         self.count = int(state["count"])
         self.mean, self._squares = np.array(state["mean"]), np.array(state["squares"])
+
+
+class RewardScale:
+    """Divides rewards by the running deviation of the discounted return, without shifting them.
+
+    A shift would change what is worth doing; a scale does not.
+    """
+
+    def __init__(self, copies: int) -> None:
+        self._moments = RunningMoments(())
+        self._running = np.zeros(copies)
+
+    def scale(
+        self, rewards: NDArray[Any], ended: NDArray[np.bool_], gamma: float
+    ) -> NDArray[np.float64]:
+        """The next rewards of all environments, scaled and clipped to ±10."""
+        self._running = gamma * self._running + rewards
+        self._moments.add(self._running)
+        self._running[ended] = 0.0
+        scaled = rewards / np.sqrt(self._moments.variance + 1e-8)
+        return np.asarray(np.clip(scaled, -10.0, 10.0))
+
+    @property
+    def deviation(self) -> float:
+        """What rewards are divided by."""
+        return float(np.sqrt(self._moments.variance + 1e-8))
+
+    def state_dict(self) -> dict[str, Any]:
+        """All of it."""
+        return {"moments": self._moments.state_dict(), "running": self._running.copy()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Back to a recorded state."""
+        self._moments.load_state_dict(state["moments"])
+        self._running = np.array(state["running"])

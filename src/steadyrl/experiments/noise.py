@@ -106,7 +106,7 @@ def measure_noise(
     training, content = at_newest_checkpoint(path)
     config = training.live.now
     generator = np.random.default_rng(derived_seed(config.seed, "noise"))
-    batch = int(getattr(config, "batch_size", 0))
+    batch = int(getattr(config, "batch_size", 0) or getattr(config, "minibatch_size", 0))
     parts = []
     for scheme in SCHEMES:
         say(f"{micro_batches} micro-batches of {STRETCH}, {scheme}")
@@ -137,7 +137,7 @@ def at_newest_checkpoint(path: Path) -> tuple[Training, int]:
     step, state, _ = store.checkpoints.load_latest()
     training = prepare(store.config)
     training.load_state_dict(state)
-    content = int(getattr(getattr(training.learner, "replay", None), "__len__", lambda: 0)())
+    content = training.experience()
     if not content:
         raise ConfigError(f"{path}: nothing has been experienced yet at Step {step}.")
     return training, content

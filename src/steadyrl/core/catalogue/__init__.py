@@ -8,11 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from steadyrl.core.catalogue import episodes, machine, networks, replay, settings, values
+from steadyrl.core.catalogue import (
+    episodes,
+    machine,
+    networks,
+    policy,
+    replay,
+    settings,
+    values,
+)
 from steadyrl.core.catalogue.signal import Reduction as Reduction
 from steadyrl.core.catalogue.signal import Signal as Signal
 
-_GROUPS = (episodes, values, networks, replay, settings, machine)
+_GROUPS = (episodes, values, networks, policy, replay, settings, machine)
 
 CATALOGUE: Mapping[str, Signal] = {
     signal.name: signal for group in _GROUPS for signal in group.SIGNALS

@@ -10,10 +10,11 @@ from typing import Any
 
 from steadyrl.core.config import read_yaml, with_overrides
 from steadyrl.core.configs.ddpg import DDPGConfig
+from steadyrl.core.configs.ppo import PPOConfig
 from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.errors import ConfigError
 
-ALGORITHMS: Mapping[str, type[RunConfig]] = {"ddpg": DDPGConfig}
+ALGORITHMS: Mapping[str, type[RunConfig]] = {"ddpg": DDPGConfig, "ppo": PPOConfig}
 
 
 def preset_names() -> Iterator[str]:

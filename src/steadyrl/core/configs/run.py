@@ -51,7 +51,9 @@ class RunConfig(Settings):
     algorithm: str = setting("ddpg", "which trainer")
     seed: int = setting(0, "the one seed that all randomness derives from", low=0)
     total_env_steps: int = setting(100_000, "environment steps to train for", low=1)
-    log_every: int = setting(200, "environment steps between two recorded Steps", low=1)
+    log_every: int = setting(
+        200, "env steps between two Steps; PPO and TRPO record every update", low=1
+    )
     environment: EnvironmentConfig = setting(EnvironmentConfig(), "the environment")
     evaluation: EvaluationConfig = setting(EvaluationConfig(), "evaluation")
     checkpoints: CheckpointConfig = setting(CheckpointConfig(), "checkpoints")

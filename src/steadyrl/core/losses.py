@@ -1,0 +1,65 @@
+"""PPO's losses with their gradients written out. Pure; free of environments and networks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyLoss:
+    """The clipped surrogate of one minibatch."""
+
+    loss: float
+    weights: Tensor  # d(-loss) / d(log p) of each sample: how much to raise its probability
+    kl: float  # k3 estimator of KL(old || new): mean(ratio - 1 - ln ratio), never negative
+    clip_fraction: float
+    ratio_max: float  # largest |ln ratio|
+
+
+def clipped_surrogate(
+    log_probs: Tensor, old_log_probs: Tensor, advantages: Tensor, clip_range: float
+) -> PolicyLoss:
+    """-mean(min(r A, clip(r, 1 - e, 1 + e) A)).
+
+    Where the clipped term is the smaller one the gradient is exactly zero.
+    """
+    logs = log_probs - old_log_probs
+    ratios = logs.exp()
+    plain = ratios * advantages
+    bounded = ratios.clamp(1.0 - clip_range, 1.0 + clip_range) * advantages
+    counts = plain <= bounded
+    weights = torch.where(counts, plain, torch.zeros_like(plain)) / len(plain)
+    return PolicyLoss(
+        loss=-float(torch.minimum(plain, bounded).mean()),
+        weights=weights,
+        kl=float((ratios - 1.0 - logs).mean()),
+        clip_fraction=float(((ratios - 1.0).abs() > clip_range).float().mean()),
+        ratio_max=float(logs.abs().max()),
+    )
+
+
+def value_loss(
+    values: Tensor, old_values: Tensor, returns: Tensor, clip: float | None
+) -> tuple[float, Tensor]:
+    """Mean squared error and its gradient; with a clip the worse of the free and the bounded one.
+
+    A bounded value that is the worse one and lies at its bound has no gradient.
+    """
+    errors = values - returns
+    if clip is None:
+        return float((errors * errors).mean()), errors * (2.0 / len(errors))
+    moved = values - old_values
+    bounded_errors = old_values + moved.clamp(-clip, clip) - returns
+    worse = bounded_errors.abs() > errors.abs()
+    inside = moved.abs() <= clip
+    squares = torch.maximum(errors**2, bounded_errors**2)
+    slopes = torch.where(worse, bounded_errors * inside, errors)
+    return float(squares.mean()), slopes * (2.0 / len(errors))
+
+
+def normalised(advantages: Tensor) -> Tensor:
+    """Mean 0, variance 1."""
+    return (advantages - advantages.mean()) / (advantages.std() + 1e-8)

@@ -1,0 +1,87 @@
+"""A rollout: what a policy met in a fixed number of steps of several environments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+Array = NDArray[Any]
+
+
+class Rollout:
+    """Arrays of (time, environments, ...), filled step by step and used once."""
+
+    def __init__(self, length: int, copies: int, observation_shape: tuple[int, ...]) -> None:
+        self.length, self.copies = length, copies
+        self.observations = np.zeros((length, copies, *observation_shape), dtype=np.float32)
+        self.actions: Array = np.zeros(0)
+        self.log_probs = np.zeros((length, copies), dtype=np.float32)
+        self.rewards = np.zeros((length, copies), dtype=np.float32)
+        self.values = np.zeros((length, copies), dtype=np.float32)
+        self.terminated = np.zeros((length, copies), dtype=bool)
+        self.truncated = np.zeros((length, copies), dtype=bool)
+        # The states in which episodes were cut off: (time, copy) and what was seen there.
+        self.cuts: list[tuple[int, int, Array]] = []
+        self.last_observations: NDArray[np.float32] = np.zeros((copies, 0), dtype=np.float32)
+
+    def store_actions(self, time: int, actions: Array) -> None:
+        """Actions of any shape and kind; the first ones decide which."""
+        if self.actions.shape[:1] != (self.length,):
+            self.actions = np.zeros((self.length, *actions.shape), dtype=actions.dtype)
+        self.actions[time] = actions
+
+
+@dataclass(frozen=True)
+class Samples:
+    """A rollout flattened for learning: one row per step of an environment."""
+
+    observations: Tensor
+    actions: Tensor
+    log_probs: Tensor
+    values: Tensor
+    advantages: Tensor
+    returns: Tensor
+
+    def __len__(self) -> int:
+        return len(self.log_probs)
+
+    def rows(self, chosen: Tensor) -> Samples:
+        """Some of the rows."""
+        return Samples(
+            self.observations[chosen],
+            self.actions[chosen],
+            self.log_probs[chosen],
+            self.values[chosen],
+            self.advantages[chosen],
+            self.returns[chosen],
+        )
+
+    def minibatches(self, size: int, generator: np.random.Generator) -> Iterator[Samples]:
+        """All rows once, shuffled; the last minibatch may be smaller."""
+        order = torch.from_numpy(generator.permutation(len(self)))
+        for start in range(0, len(self), size):
+            yield self.rows(order[start : start + size])
+
+
+def samples(rollout: Rollout, advantages: Array, device: torch.device) -> Samples:
+    """What is learned from a rollout and its advantages."""
+
+    def flat(values: Array) -> Tensor:
+        joined = values.reshape(rollout.length * rollout.copies, *values.shape[2:])
+        return torch.from_numpy(np.ascontiguousarray(joined)).to(device)
+
+    actions = flat(rollout.actions)
+    return Samples(
+        observations=flat(rollout.observations),
+        actions=actions.float() if actions.is_floating_point() else actions.long(),
+        log_probs=flat(rollout.log_probs),
+        values=flat(rollout.values),
+        advantages=flat(advantages),
+        returns=flat(advantages + rollout.values),
+    )

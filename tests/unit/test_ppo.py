@@ -1,0 +1,359 @@
+"""PPO: every written-out gradient against autograd, advantages by hand, invariants, resume."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box
+
+from steadyrl.algorithms.on_policy_learner import OnPolicyLearner
+from steadyrl.algorithms.ppo import add_gradients, descend
+from steadyrl.algorithms.training import prepare
+from steadyrl.core.advantages import advantages
+from steadyrl.core.configs import parse_config
+from steadyrl.core.configs.ppo import PPOConfig
+from steadyrl.core.errors import ConfigError, EnvironmentFault
+from steadyrl.core.losses import clipped_surrogate, normalised, value_loss
+from steadyrl.core.networks import DenseNetwork
+from steadyrl.core.normalize import RewardScale
+from steadyrl.core.policies import Categorical, DiagonalGaussian, Policy, policy_for
+from steadyrl.core.records import Step
+from steadyrl.experience.rollout import Samples
+from steadyrl.experiments.verify_resume import compare_runs
+from steadyrl.run import resume, train
+from steadyrl.store.run_directory import RunDirectory
+
+Make = Callable[..., PPOConfig]
+
+
+@pytest.fixture
+def ppo_config() -> Make:
+    """A PPO config that trains in a second, with dotted overrides."""
+
+    def make(**overrides: Any) -> PPOConfig:
+        values = {
+            "algorithm": "ppo",
+            "total_env_steps": 512,
+            "rollout_length": 16,
+            "minibatch_size": 32,
+            "epochs": 2,
+            "hidden_sizes": [16, 16],
+            "environment": {"id": "CartPole-v1", "count": 4},
+            "evaluation": {"every_env_steps": 128, "episodes": 2},
+            "checkpoints": {"every_env_steps": 128},
+        }
+        dotted = {name.replace("__", "."): value for name, value in overrides.items()}
+        config = parse_config(values, overrides=dotted)
+        assert isinstance(config, PPOConfig)
+        return config
+
+    return make
+
+
+GAUSSIAN = DiagonalGaussian(Box(-1.0, 1.0, (2,), dtype=np.float32))
+POLICIES: list[Policy] = [Categorical(3), GAUSSIAN]
+
+
+def _drawn(policy: Policy, rows: int = 7) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(1)
+    outputs = torch.randn(rows, policy.outputs, generator=generator)
+    extra = torch.randn(policy.extra, generator=generator) * 0.3
+    actions = torch.randn(rows, policy.outputs, generator=generator)
+    if not policy.extra:
+        actions = torch.arange(rows) % policy.outputs
+    return outputs, extra, actions
+
+
+def _reference(policy: Policy, outputs: torch.Tensor, extra: torch.Tensor) -> Any:
+    if policy.extra:
+        base = torch.distributions.Normal(outputs, extra.exp().expand_as(outputs))
+        return torch.distributions.Independent(base, 1)
+    return torch.distributions.Categorical(logits=outputs)
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=["categorical", "gaussian"])
+def test_probabilities_entropy_and_divergence_are_torchs(policy: Policy) -> None:
+    outputs, extra, actions = _drawn(policy)
+    reference = _reference(policy, outputs, extra)
+    torch.testing.assert_close(
+        policy.log_prob(outputs, extra, actions), reference.log_prob(actions)
+    )
+    torch.testing.assert_close(policy.entropy(outputs, extra), reference.entropy())
+    other = (outputs + 0.3, extra - 0.2)
+    expected = torch.distributions.kl_divergence(reference, _reference(policy, *other))
+    torch.testing.assert_close(policy.divergence((outputs, extra), other), expected)
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=["categorical", "gaussian"])
+def test_a_policys_gradient_is_autograds(policy: Policy) -> None:
+    outputs, extra, actions = _drawn(policy)
+    outputs.requires_grad_()
+    extra.requires_grad_()
+    weights = torch.linspace(-1, 1, len(outputs))
+    objective = (weights * policy.log_prob(outputs, extra, actions)).sum()
+    objective = objective + 0.7 * policy.entropy(outputs, extra).sum()
+    objective.backward()  # type: ignore[no-untyped-call]
+    slopes, free = policy.gradient(outputs.detach(), extra.detach(), actions, weights, 0.7)
+    torch.testing.assert_close(slopes, outputs.grad)
+    if policy.extra:
+        torch.testing.assert_close(free, extra.grad)
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=["categorical", "gaussian"])
+def test_the_fisher_product_is_the_divergences_curvature(policy: Policy) -> None:
+    outputs, extra, _ = _drawn(policy, rows=3)
+    flat = torch.cat((outputs.flatten(), extra)).double()
+    split = outputs.numel()
+
+    def divergence(new: torch.Tensor) -> torch.Tensor:
+        old = (flat[:split].view_as(outputs), flat[split:])
+        return policy.divergence(old, (new[:split].view_as(outputs), new[split:])).sum()
+
+    curvature = torch.autograd.functional.hessian(divergence, flat)  # type: ignore[no-untyped-call]
+    tangent = torch.linspace(-1, 1, len(flat)).double()
+    v, w = policy.fisher(
+        outputs.double(), extra.double(), tangent[:split].view_as(outputs), tangent[split:]
+    )
+    torch.testing.assert_close(torch.cat((v.flatten(), w)), curvature @ tangent)
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=["categorical", "gaussian"])
+def test_drawn_actions_come_with_their_own_probability(policy: Policy) -> None:
+    outputs, extra, _ = _drawn(policy, rows=500)
+    generator = np.random.default_rng(0)
+    actions, logs = policy.sample(outputs.numpy(), extra.numpy(), generator)
+    expected = policy.log_prob(outputs, extra, torch.from_numpy(actions))
+    np.testing.assert_allclose(logs, expected.numpy(), atol=1e-5)
+
+
+def test_discrete_actions_are_drawn_as_often_as_their_probability() -> None:
+    logits = np.log(np.array([[0.2, 0.5, 0.3]], dtype=np.float32)).repeat(20_000, axis=0)
+    actions, _ = Categorical(3).sample(logits, np.zeros(0), np.random.default_rng(0))
+    assert np.bincount(actions) / len(actions) == pytest.approx([0.2, 0.5, 0.3], abs=0.015)
+
+
+def test_the_environment_gets_clipped_actions_and_learning_the_raw_ones() -> None:
+    given = GAUSSIAN.for_environment(np.array([[3.0, -0.5]], dtype=np.float32))
+    assert given.tolist() == [[1.0, -0.5]]
+
+
+def test_the_surrogates_gradient_is_autograds() -> None:
+    generator = torch.Generator().manual_seed(0)
+    logs = (torch.randn(50, generator=generator) * 0.4).requires_grad_()
+    old, gains = torch.zeros(50), torch.randn(50, generator=generator)
+    ratios = logs.exp()
+    loss = -torch.minimum(ratios * gains, ratios.clamp(0.8, 1.2) * gains).mean()
+    loss.backward()  # type: ignore[no-untyped-call]
+    found = clipped_surrogate(logs.detach(), old, gains, 0.2)
+    assert found.loss == pytest.approx(float(loss.detach()))
+    assert logs.grad is not None
+    torch.testing.assert_close(-found.weights, logs.grad)
+    assert 0 < found.clip_fraction < 1
+    assert found.kl >= 0
+
+
+@pytest.mark.parametrize("clip", [None, 0.2])
+def test_the_value_losss_gradient_is_autograds(clip: float | None) -> None:
+    generator = torch.Generator().manual_seed(0)
+    values = torch.randn(50, generator=generator).requires_grad_()
+    old = values.detach() + 0.3 * torch.randn(50, generator=generator)
+    returns = torch.randn(50, generator=generator)
+    loss = (values - returns) ** 2
+    if clip is not None:
+        bounded = old + (values - old).clamp(-clip, clip)
+        loss = torch.maximum(loss, (bounded - returns) ** 2)
+    loss.mean().backward()  # type: ignore[no-untyped-call]
+    found, slopes = value_loss(values.detach(), old, returns, clip)
+    assert found == pytest.approx(float(loss.mean().detach()))
+    torch.testing.assert_close(slopes, values.grad)
+
+
+def _gae(**changes: Any) -> np.ndarray:
+    settings: dict[str, Any] = {
+        "rewards": np.array([[1.0], [2.0], [3.0]], dtype=np.float32),
+        "values": np.array([[0.5], [0.6], [0.7]], dtype=np.float32),
+        "last_values": np.array([10.0], dtype=np.float32),
+        "terminated": np.zeros((3, 1), dtype=bool),
+        "truncated": np.zeros((3, 1), dtype=bool),
+        "cut_values": np.zeros((3, 1), dtype=np.float32),
+        "gamma": 0.9,
+        "decay": 0.5,
+    }
+    return advantages(**{**settings, **changes})[:, 0]
+
+
+def _at(time: int) -> np.ndarray:
+    flags = np.zeros((3, 1), dtype=bool)
+    flags[time] = True
+    return flags
+
+
+def test_gae_without_decay_is_the_one_step_surprise() -> None:
+    assert _gae(decay=0.0) == pytest.approx([1 + 0.54 - 0.5, 2 + 0.63 - 0.6, 3 + 9 - 0.7])
+
+
+def test_gae_with_full_decay_is_discounted_return_minus_value() -> None:
+    total = 1 + 0.9 * (2 + 0.9 * (3 + 0.9 * 10))
+    assert _gae(decay=1.0)[0] == pytest.approx(total - 0.5)
+
+
+def test_no_reward_leaks_past_an_end() -> None:
+    rich = np.array([[1.0], [2.0], [1000.0]], dtype=np.float32)
+    for ends in ("terminated", "truncated"):
+        assert _gae(rewards=rich, **{ends: _at(1)})[0] == _gae(**{ends: _at(1)})[0]
+
+
+def test_a_terminated_step_has_no_future_and_a_truncated_one_has_its_own() -> None:
+    assert _gae(terminated=_at(1))[1] == pytest.approx(2 - 0.6)
+    cut = np.full((3, 1), 4.0, dtype=np.float32)
+    assert _gae(truncated=_at(1), cut_values=cut)[1] == pytest.approx(2 + 0.9 * 4 - 0.6)
+
+
+def test_reward_scale_is_the_deviation_of_the_discounted_return() -> None:
+    scale, generator = RewardScale(2), np.random.default_rng(0)
+    running, seen = np.zeros(2), []
+    for step in range(300):
+        rewards = generator.normal(3.0, 5.0, 2)
+        ended = np.array([step % 50 == 49, False])
+        running = 0.9 * running + rewards
+        seen.append(running.copy())
+        scaled = scale.scale(rewards, ended, 0.9)
+        running[ended] = 0.0
+    deviation = np.concatenate(seen).std()
+    assert scale.deviation == pytest.approx(deviation)
+    assert scaled == pytest.approx(np.clip(rewards / deviation, -10, 10))
+
+
+@pytest.mark.parametrize("hidden", ["relu", "tanh"])
+def test_a_network_with_free_parameters_is_held_to_autograd(hidden: Any) -> None:
+    network = DenseNetwork((3, 8, 8, 2), hidden=hidden, gain=1.0, extra=2, seed=1)
+    inputs = torch.randn(5, 3, generator=torch.Generator().manual_seed(0))
+    flat = network.parameters.clone().requires_grad_()
+    current, offset = inputs, 0
+    for index, (i, o) in enumerate(itertools.pairwise((3, 8, 8, 2))):
+        weight = flat[offset : offset + i * o].view(o, i)
+        offset += i * o
+        current = current @ weight.t() + flat[offset : offset + o]
+        offset += o
+        if index < 2:
+            current = torch.relu(current) if hidden == "relu" else torch.tanh(current)
+    outputs = network.forward(inputs)
+    torch.testing.assert_close(outputs, current.detach())
+    np.testing.assert_allclose(network.act(inputs.numpy()), outputs.numpy(), atol=1e-6)
+    slopes = torch.linspace(-1, 1, 10).view(5, 2)
+    (current * slopes).sum().backward()  # type: ignore[no-untyped-call]
+    network.backward(slopes)
+    assert flat.grad is not None
+    torch.testing.assert_close(network.gradient[:-2], flat.grad[:-2])
+
+
+def _learner(config: PPOConfig) -> tuple[OnPolicyLearner, Samples]:
+    training = prepare(config)
+    next(training.steps)
+    learner = training.learner
+    assert isinstance(learner, OnPolicyLearner)
+    assert learner.last is not None
+    return learner, learner.last
+
+
+def test_an_accumulated_gradient_is_the_whole_one(ppo_config: Make) -> None:
+    config = ppo_config(entropy_weight=0.01, value_clip=0.2)
+    learner, data = _learner(config)
+    add_gradients(learner, data, normalised(data.advantages), config, 0.01, 1.0)
+    whole = [learner.actor.gradient.clone(), learner.critic.gradient.clone()]
+    before = learner.actor.parameters.clone()
+    parts = config.replaced({"micro_batch_size": 10, "gradient_clip": None})
+    signals = descend(learner, data, parts, 0.0, 0.01)
+    torch.testing.assert_close(learner.actor.gradient, whole[0], atol=1e-6, rtol=1e-4)
+    torch.testing.assert_close(learner.critic.gradient, whole[1], atol=1e-6, rtol=1e-4)
+    assert signals["policy.gradient_norm"] == pytest.approx(float(whole[0].norm()), rel=1e-4)
+    torch.testing.assert_close(learner.actor.parameters, before)  # learning rate 0
+
+
+@pytest.mark.parametrize("task", ["CartPole-v1", "Pendulum-v1"])
+def test_before_the_first_step_every_ratio_is_one(
+    task: str, ppo_config: Make, tmp_path: Path
+) -> None:
+    config = ppo_config(environment__id=task, normalize_observations=True, normalize_rewards=True)
+    train(config, tmp_path / "run")
+    steps = list(RunDirectory.open(tmp_path / "run").steps())
+    assert len(steps) == 8
+    for step in steps:
+        assert step.signals["policy.first_ratio_error"] < 1e-4
+        assert step.signals["policy.kl"] >= 0
+        assert step.signals["policy.epochs"] == 2
+
+
+def test_a_target_kl_ends_the_update_early(ppo_config: Make, tmp_path: Path) -> None:
+    config = ppo_config(target_kl=1e-6, epochs=10, learning_rate=1e-2)
+    train(config, tmp_path / "run")
+    steps = list(RunDirectory.open(tmp_path / "run").steps())
+    assert all(step.signals["policy.epochs"] <= 2 for step in steps)
+
+
+def test_schedules_are_what_they_say(ppo_config: Make) -> None:
+    config = ppo_config(
+        learning_rate_schedule="linear",
+        learning_rate=1.0,
+        entropy_weight=0.05,
+        entropy_decay=0.5,
+        entropy_floor=0.01,
+    )
+    assert [config.learning_rate_at(p) for p in (0.0, 0.25, 1.0)] == [1.0, 0.75, 0.0]
+    assert [config.entropy_weight_at(n) for n in (0, 1, 9)] == [0.05, 0.025, 0.01]
+
+
+def test_a_killed_run_goes_on_exactly(ppo_config: Make, tmp_path: Path) -> None:
+    config = ppo_config(normalize_observations=True, normalize_rewards=True, micro_batch_size=8)
+    train(config, tmp_path / "whole")
+
+    class Killed(Exception):
+        pass
+
+    def kill(step: Step) -> None:
+        if step.index == 5:
+            raise Killed
+
+    from steadyrl.run import Observers
+
+    with pytest.raises(Killed):
+        train(config, tmp_path / "cut", observers=Observers(step=kill))
+    resume(tmp_path / "cut")
+    assert not compare_runs(tmp_path / "whole", tmp_path / "cut").differences
+
+
+def test_a_minibatch_of_one_is_refused(ppo_config: Make) -> None:
+    with pytest.raises(ConfigError, match="a minibatch of one"):
+        ppo_config(minibatch_size=63)
+
+
+def test_other_action_spaces_are_refused() -> None:
+    from gymnasium.spaces import MultiBinary
+
+    with pytest.raises(EnvironmentFault, match="Discrete or Box"):
+        policy_for(MultiBinary(3), "mine")
+
+
+def test_ppo_learns_to_balance(ppo_config: Make, tmp_path: Path) -> None:
+    config = ppo_config(
+        total_env_steps=12_000,
+        environment__count=8,
+        rollout_length=32,
+        minibatch_size=256,
+        epochs=20,
+        learning_rate=1e-3,
+        gamma=0.98,
+        gae_decay=0.8,
+        hidden_sizes=[64, 64],
+        evaluation__every_env_steps=4_000,
+        evaluation__episodes=5,
+    )
+    summary, _ = train(config, tmp_path / "run")
+    assert summary.best_return is not None
+    assert summary.best_return > 100  # a random policy lasts about 20 steps
