@@ -21,10 +21,14 @@ from steadyrl.experiments.fault_bench import environments  # noqa: F401 - regist
 from steadyrl.experiments.fault_bench.faults import Case, faulty_cases, healthy_cases
 from steadyrl.experiments.trials import Outcome, read_outcome
 from steadyrl.run import train
+from steadyrl.stability.causes import CAUSES
 from steadyrl.verdict import judge
 
 # A fault is effective if it costs this share of what healthy runs gain over their start.
 EFFECTIVE_LOSS = 0.2
+
+
+MACHINE_RULES = {rule for c in CAUSES if c.concerns == "machine" for rule in c.explains}
 
 
 @dataclass(frozen=True)
@@ -37,14 +41,19 @@ class Result:
     diagnoses: Sequence[Diagnosis]
 
     def alarmed(self, severity: str) -> bool:
-        """Whether anything at least this severe was found."""
+        """Whether anything at least this severe was found in the training itself."""
         floor = SEVERITIES.index(severity)
-        return any(SEVERITIES.index(f.severity) >= floor for f in self.findings)
+        return any(SEVERITIES.index(f.severity) >= floor for f in self._about_training)
+
+    @property
+    def _about_training(self) -> list[Finding]:
+        """A busy machine is a true finding too, but not about the fault."""
+        return [finding for finding in self.findings if finding.rule not in MACHINE_RULES]
 
     @property
     def detected_at(self) -> float:
         """Share of the budget used at the first finding of warning or worse."""
-        steps = [f.env_steps for f in self.findings if f.severity != "note"]
+        steps = [f.env_steps for f in self._about_training if f.severity != "note"]
         return min(steps) / self.case.config().total_env_steps if steps else math.nan
 
 
