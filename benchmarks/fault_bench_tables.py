@@ -1,4 +1,4 @@
-"""The tables of docs/fault-bench.md, from the kept result: python benchmarks/fault_bench_tables.py."""
+"""The tables of docs/fault-bench.md, printed from the kept result."""
 
 from __future__ import annotations
 

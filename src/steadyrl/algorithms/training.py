@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeVar, cast
 
 import torch
 from numpy.typing import NDArray
@@ -15,13 +15,17 @@ from steadyrl.algorithms.ddpg import train_ddpg
 from steadyrl.algorithms.ddpg_learner import DDPGLearner
 from steadyrl.algorithms.on_policy_learner import OnPolicyLearner
 from steadyrl.algorithms.ppo import train_ppo
+from steadyrl.algorithms.trpo import train_trpo
 from steadyrl.core.config import LiveConfig
 from steadyrl.core.configs.ddpg import DDPGConfig
-from steadyrl.core.configs.ppo import PPOConfig
+from steadyrl.core.configs.ppo import OnPolicyConfig, PPOConfig
 from steadyrl.core.configs.run import ComputeConfig, RunConfig
+from steadyrl.core.configs.trpo import TRPOConfig
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.records import Step
 from steadyrl.environments.envs import Envs
+
+C = TypeVar("C", bound=OnPolicyConfig)
 
 
 class Learner(Protocol):
@@ -82,7 +86,11 @@ def prepare(config: RunConfig) -> Training:
     if isinstance(config, DDPGConfig):
         return _ddpg(config, envs, device)
     if isinstance(config, PPOConfig):
-        return _ppo(config, envs, device)
+        ppo = LiveConfig(config)
+        return _on_policy(ppo, envs, OnPolicyLearner(config, envs, device), train_ppo)
+    if isinstance(config, TRPOConfig):
+        trpo = LiveConfig(config)
+        return _on_policy(trpo, envs, OnPolicyLearner(config, envs, device), train_trpo)
     raise ConfigError(f"algorithm = {config.algorithm!r} has no trainer.")
 
 
@@ -103,13 +111,17 @@ def _ddpg(config: DDPGConfig, envs: Envs, device: torch.device) -> Training:
     )
 
 
-def _ppo(config: PPOConfig, envs: Envs, device: torch.device) -> Training:
-    live, learner = LiveConfig(config), OnPolicyLearner(config, envs, device)
+def _on_policy(
+    live: LiveConfig[C],
+    envs: Envs,
+    learner: OnPolicyLearner,
+    train: Callable[[LiveConfig[C], Envs, OnPolicyLearner], Iterator[Step]],
+) -> Training:
     return Training(
         live=cast(LiveConfig[RunConfig], live),
         envs=envs,
         learner=learner,
-        begin=lambda: train_ppo(live, envs, learner),
+        begin=lambda: train(live, envs, learner),
         examine=lambda: examine_on_policy.examine(learner),
         black_box=lambda: (
             examine_on_policy.first_non_finite(learner),

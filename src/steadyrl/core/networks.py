@@ -132,6 +132,24 @@ class DenseNetwork:
             self.extra_gradient.copy_(kept)
         return torch.mm(delta, self._work_layers[0][0]).float() if inputs else None
 
+    def tangent(self, direction: Tensor) -> Tensor:
+        """Derivative of the last `forward`'s outputs along a direction in parameter space."""
+        activations = self._activations[len(self._inputs)]
+        below, change, last = self._inputs, None, len(self._work_layers) - 1
+        layers = _views(direction.to(activations[0].dtype), self.sizes)
+        for index, (weight, bias) in enumerate(layers):
+            moved = torch.addmm(bias, below, weight.t())
+            if change is not None:
+                moved.addmm_(change, self._transposed[index][0])
+            below = activations[index]
+            if index < last and self.hidden == "relu":
+                moved.mul_(below > 0)
+            elif index < last or self.output == "tanh":
+                moved.mul_(1.0 - below * below)
+            change = moved
+        assert change is not None
+        return change.float()
+
     def act(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
         """Outputs for a few observations, without keeping anything."""
         if not self._numpy_layers or len(observations) > NUMPY_ROWS:

@@ -15,12 +15,13 @@ from steadyrl.core.catalogue import (
     policy,
     replay,
     settings,
+    trust_region,
     values,
 )
 from steadyrl.core.catalogue.signal import Reduction as Reduction
 from steadyrl.core.catalogue.signal import Signal as Signal
 
-_GROUPS = (episodes, values, networks, policy, replay, settings, machine)
+_GROUPS = (episodes, values, networks, policy, trust_region, replay, settings, machine)
 
 CATALOGUE: Mapping[str, Signal] = {
     signal.name: signal for group in _GROUPS for signal in group.SIGNALS

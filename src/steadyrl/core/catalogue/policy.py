@@ -13,14 +13,15 @@ SIGNALS = (
     ),
     signal(
         "policy.kl",
-        "KL from the policy that acted, in the last epoch: mean(ratio - 1 - ln ratio)",
+        "KL from the policy that acted to the one after the update, on all its samples",
         "nats",
         "train/approx_kl",
         "last",
+        nan_when="TRPO's line search failed, so that no new policy exists",
     ),
     signal(
         "policy.kl_first_epoch",
-        "the same in the first epoch: how far the first steps alone went",
+        "mean KL met in the first epoch: how far the first steps alone went",
         "nats",
         "train/approx_kl_first_epoch",
         "last",

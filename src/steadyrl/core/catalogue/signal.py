@@ -18,6 +18,7 @@ class Signal:
     reduce: Reduction
     tag: str
     deterministic: bool = True  # false: depends on the clock, so exact resume does not cover it
+    nan_when: str = ""  # what a NaN of this signal says; else NaN means that something broke
 
 
 def signal(
@@ -27,6 +28,7 @@ def signal(
     tag: str,
     reduce: Reduction = "mean",
     deterministic: bool = True,
+    nan_when: str = "",
 ) -> Signal:
     """A signal, declared in one breath."""
     return Signal(
@@ -36,4 +38,5 @@ def signal(
         reduce=reduce,
         tag=tag,
         deterministic=deterministic,
+        nan_when=nan_when,
     )

@@ -12,9 +12,14 @@ from steadyrl.core.config import read_yaml, with_overrides
 from steadyrl.core.configs.ddpg import DDPGConfig
 from steadyrl.core.configs.ppo import PPOConfig
 from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.configs.trpo import TRPOConfig
 from steadyrl.core.errors import ConfigError
 
-ALGORITHMS: Mapping[str, type[RunConfig]] = {"ddpg": DDPGConfig, "ppo": PPOConfig}
+ALGORITHMS: Mapping[str, type[RunConfig]] = {
+    "ddpg": DDPGConfig,
+    "ppo": PPOConfig,
+    "trpo": TRPOConfig,
+}
 
 
 def preset_names() -> Iterator[str]:

@@ -1,0 +1,216 @@
+"""TRPO (Schulman et al., 2015), with one objective for the gradient and for acceptance.
+
+Reads top to bottom: `train_trpo` is the loop, `update_policy` the paper's step, `fit_critic` the
+rest. The objective (surrogate plus entropy bonus) is written once: were the line search to judge by
+another one than the gradient follows, it would reject good steps or accept bad ones.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from steadyrl.algorithms.on_policy_learner import (
+    OnPolicyLearner,
+    collect,
+    evaluate_policy,
+    with_advantages,
+)
+from steadyrl.core.config import LiveConfig
+from steadyrl.core.configs.trpo import TRPOConfig
+from steadyrl.core.losses import normalised, value_loss
+from steadyrl.core.records import Step
+from steadyrl.core.signals import Meter
+from steadyrl.core.trust_region import Found, Solution, conjugate_gradient, line_search
+from steadyrl.environments.envs import Envs
+from steadyrl.experience.rollout import Samples
+
+
+def train_trpo(
+    live: LiveConfig[TRPOConfig], envs: Envs, learner: OnPolicyLearner
+) -> Iterator[Step]:
+    """Train until `total_env_steps`, yielding a Step per update.
+
+    Nothing local survives a `yield`: whoever consumes the Steps may change settings or put the
+    learner and the environments back to an earlier state, and the loop goes on from there.
+    """
+    while envs.steps_taken < live.now.total_env_steps:
+        config, meter, started = live.now, Meter(), time.perf_counter()
+        taken_before = envs.steps_taken
+        data, signals = with_advantages(learner, collect(learner, envs, config), config)
+        meter.add(signals)
+        meter.add(update_policy(learner, data, config))
+        for signals in fit_critic(learner, data, config):
+            meter.add(signals)
+        learner.updates += 1
+        meter.add({"train.updates": float(learner.updates)})
+        meter.add(envs.episode_signals())
+        every, episodes = config.evaluation.every_env_steps, config.evaluation.episodes
+        if episodes and envs.steps_taken // every > taken_before // every:
+            meter.add(evaluate_policy(learner, config))
+        seconds = time.perf_counter() - started
+        learner.seconds += seconds
+        learner.steps += 1
+        meter.add({"time.env_steps_per_second": (envs.steps_taken - taken_before) / seconds})
+        yield Step(learner.steps, envs.steps_taken, learner.seconds, meter.read())
+
+
+def update_policy(learner: OnPolicyLearner, data: Samples, config: TRPOConfig) -> dict[str, float]:
+    """A natural-gradient step as long as the trust region and the objective allow, or none."""
+    actor, policy = learner.actor, learner.policy
+    bonus = config.entropy_weight_at(learner.updates)
+    advantages = normalised(data.advantages) if config.normalize_advantages else data.advantages
+    start, old = objective(learner, data, advantages, bonus)
+    kept = (old.clone(), actor.extra.clone())
+    slope, entropy_slope = slopes(learner, data, advantages, bonus)
+    solution = conjugate_gradient(
+        fisher_product(learner, data, config), slope, iterations=config.cg_iterations
+    )
+    before = actor.parameters.clone()
+    found, step = Found(0.0, 0, 0.0, math.nan, "negative curvature"), torch.zeros_like(slope)
+    if solution.curvature > 0 and math.isfinite(solution.curvature):
+        step = solution.direction * math.sqrt(2.0 * config.max_kl / solution.curvature)
+
+        def evaluate(fraction: float) -> tuple[float, float]:
+            torch.add(before, step, alpha=fraction, out=actor.parameters)
+            value, outputs = objective(learner, data, advantages, bonus)
+            return value, float(policy.divergence(kept, (outputs, actor.extra)).mean())
+
+        found = line_search(
+            evaluate,
+            start=start,
+            max_kl=config.max_kl,
+            shrink=config.backtrack_ratio,
+            tries=config.backtracks,
+        )
+    if not found.success:
+        actor.parameters.copy_(before)  # exactly: not by adding the step's negative
+    ratios = (policy.log_prob(kept[0], kept[1], data.actions) - data.log_probs).abs()
+    signals = {
+        **describe_search(found, solution, config),
+        "trpo.predicted_improvement": float(slope @ step),
+        "policy.first_ratio_error": float(ratios.max()),
+        "policy.gradient_norm": _norm(slope),
+        "policy.gradient_norm_max": _norm(slope),
+        "policy.update_ratio": _norm(actor.parameters - before) / (_norm(before) + 1e-12),
+        "policy.entropy": float(policy.entropy(*kept).mean()),
+        "setting.entropy_weight": bonus,
+        "setting.max_kl": config.max_kl,
+        "setting.damping": config.damping,
+    }
+    surrogate_slope = slope - entropy_slope
+    if bonus and _norm(surrogate_slope) > 0:
+        signals["trpo.entropy_pull"] = _norm(entropy_slope) / _norm(surrogate_slope)
+        signals["trpo.surrogate_cosine"] = float(
+            torch.cosine_similarity(surrogate_slope, slope, dim=0)
+        )
+    if policy.extra:
+        signals["policy.std"] = float(actor.extra.exp().mean())
+    else:
+        signals["policy.entropy_share"] = signals["policy.entropy"] / math.log(policy.outputs)
+    return signals
+
+
+def objective(
+    learner: OnPolicyLearner, data: Samples, advantages: Tensor, bonus: float
+) -> tuple[float, Tensor]:
+    """mean(ratio A) + bonus mean(H), and the policy's outputs, as the weights stand."""
+    policy, extra = learner.policy, learner.actor.extra
+    outputs = learner.actor.forward(data.observations)
+    ratios = (policy.log_prob(outputs, extra, data.actions) - data.log_probs).exp()
+    value = (ratios * advantages).mean()
+    if bonus:
+        value = value + bonus * policy.entropy(outputs, extra).mean()
+    return float(value), outputs
+
+
+def slopes(
+    learner: OnPolicyLearner, data: Samples, advantages: Tensor, bonus: float
+) -> tuple[Tensor, Tensor]:
+    """The objective's gradient, and the part of it that comes from the entropy bonus."""
+    actor, policy = learner.actor, learner.policy
+
+    def gradient(weights: Tensor, entropy_weight: float) -> Tensor:
+        outputs = actor.forward(data.observations)
+        slope, free = policy.gradient(outputs, actor.extra, data.actions, weights, entropy_weight)
+        actor.backward(slope)
+        actor.extra_gradient.copy_(free)
+        return actor.gradient.clone()
+
+    whole = gradient(advantages / len(data), bonus / len(data))
+    if not bonus:
+        return whole, torch.zeros_like(whole)
+    return whole, gradient(torch.zeros_like(advantages), bonus / len(data))
+
+
+def fisher_product(learner: OnPolicyLearner, data: Samples, config: TRPOConfig) -> _FisherProduct:
+    """V -> (F + damping) v, on a share of the samples."""
+    rows = max(1, round(config.fisher_share * len(data)))
+    observations = data.observations
+    if rows < len(data):
+        chosen = learner.generators["fisher"].choice(len(data), rows, replace=False)
+        observations = observations[torch.from_numpy(np.sort(chosen))]
+    return _FisherProduct(learner, observations, config.damping)
+
+
+class _FisherProduct:
+    """J^T M J v: forward through the tangent, the distribution's own Fisher matrix, and back.
+
+    Exact, and cheaper than differentiating the KL twice: no graph is kept, nothing is taken apart.
+    """
+
+    def __init__(self, learner: OnPolicyLearner, observations: Tensor, damping: float) -> None:
+        self._actor, self._policy, self._damping = learner.actor, learner.policy, damping
+        self._outputs = learner.actor.forward(observations).clone()
+
+    def __call__(self, vector: Tensor) -> Tensor:
+        actor, rows = self._actor, len(self._outputs)
+        free = vector[len(vector) - len(actor.extra) :]
+        tangent = actor.tangent(vector)
+        curved, curved_free = self._policy.fisher(self._outputs, actor.extra, tangent, free)
+        actor.backward(curved / rows)
+        actor.extra_gradient.copy_(curved_free / rows)
+        return actor.gradient + self._damping * vector
+
+
+def describe_search(found: Found, solution: Solution, config: TRPOConfig) -> dict[str, float]:
+    """What the search did, and why it failed if it did: each reason is a signal of its own."""
+    reasons = ("negative curvature", "not finite", "divergence", "no improvement")
+    signals = {
+        "policy.kl": found.kl,
+        "trpo.line_search_success": float(found.success),
+        "trpo.line_search_iterations": float(found.iterations),
+        "trpo.step_fraction": found.fraction,
+        "trpo.improvement": found.objective,
+        "trpo.cg_residual": solution.residual,
+        "trpo.kl_share": found.kl / config.max_kl,
+    }
+    for reason in reasons:
+        signals[f"trpo.failed_{reason.replace(' ', '_')}"] = float(found.failure == reason)
+    return signals
+
+
+def fit_critic(
+    learner: OnPolicyLearner, data: Samples, config: TRPOConfig
+) -> Iterator[dict[str, float]]:
+    """Several passes of least squares over the rollout."""
+    critic, before = learner.critic, learner.critic.parameters.clone()
+    generator = learner.generators["minibatches"]
+    for _ in range(config.critic_epochs):
+        for part in data.minibatches(config.critic_minibatch_size, generator):
+            values = critic.forward(part.observations)[:, 0]
+            loss, errors = value_loss(values, part.values, part.returns, None)
+            critic.backward(errors[:, None])
+            norm = learner.critic_optimizer.step(config.critic_learning_rate)
+            yield {"value.loss": loss, "value.gradient_norm": norm}
+    moved = _norm(critic.parameters - before) / (_norm(before) + 1e-12)
+    yield {"value.update_ratio": moved, "setting.learning_rate": config.critic_learning_rate}
+
+
+def _norm(vector: Tensor) -> float:
+    return float(torch.linalg.vector_norm(vector))

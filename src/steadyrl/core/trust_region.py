@@ -1,0 +1,106 @@
+"""The mathematics of a trust-region step: conjugate gradients and a line search. Pure.
+
+Nothing here knows of policies: the caller gives a curvature product and an evaluation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+Failure = Literal["", "negative curvature", "not finite", "divergence", "no improvement"]
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """An approximate solution of F x = g."""
+
+    direction: Tensor
+    residual: float  # |F x - g| / |g|
+    curvature: float  # x . F x
+    iterations: int
+
+
+def conjugate_gradient(
+    product: Callable[[Tensor], Tensor],
+    target: Tensor,
+    *,
+    iterations: int,
+    tolerance: float = 1e-10,
+) -> Solution:
+    """Solve F x = g from x = 0, for a positive definite F that is only known by its products.
+
+    Stops when |F x - g|^2 falls below `tolerance`, and at once where F shows negative curvature:
+    from there on the direction would mean nothing.
+    """
+    direction = torch.zeros_like(target)
+    residual = target.clone()
+    search = residual.clone()
+    square = float(residual @ residual)
+    done = 0
+    for _ in range(iterations):
+        if square < tolerance:
+            break
+        curved = product(search)
+        bend = float(search @ curved)
+        if not bend > 0:
+            break
+        step = square / bend
+        direction.add_(search, alpha=step)
+        residual.sub_(curved, alpha=step)
+        before, square = square, float(residual @ residual)
+        search.mul_(square / before).add_(residual)
+        done += 1
+    # The curvature along x needs no product of its own: F x = g - residual.
+    curvature = float(direction @ (target - residual))
+    size = float(torch.linalg.vector_norm(target))
+    return Solution(direction, math.sqrt(square) / size if size else 0.0, curvature, done)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """How a line search ended. After a failure the KL is NaN: no new policy exists to have one."""
+
+    fraction: float  # of the full step; 0 on failure
+    iterations: int
+    objective: float  # gained over the start; 0 on failure
+    kl: float
+    failure: Failure
+
+    @property
+    def success(self) -> bool:
+        """Whether a step was accepted."""
+        return not self.failure
+
+
+def line_search(
+    evaluate: Callable[[float], tuple[float, float]],
+    *,
+    start: float,
+    max_kl: float,
+    shrink: float,
+    tries: int,
+) -> Found:
+    """The largest of 1, shrink, shrink^2, ... that improves the objective within the trust region.
+
+    `evaluate(fraction)` gives objective and KL of that share of the step. The reason of a failure
+    is that of the last try: the shortest step is the one that ought to have worked.
+    """
+    failure: Failure = "no improvement"
+    for number in range(tries):
+        fraction = shrink**number
+        objective, kl = evaluate(fraction)
+        if not (math.isfinite(objective) and math.isfinite(kl)):
+            failure = "not finite"
+        elif kl > max_kl:
+            failure = "divergence"
+        elif objective <= start:
+            failure = "no improvement"
+        else:
+            return Found(fraction, number + 1, objective - start, kl, "")
+    return Found(0.0, tries, 0.0, math.nan, failure)
