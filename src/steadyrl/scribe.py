@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from steadyrl.algorithms.training import Training
+from steadyrl.core.config import flatten
 from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.errors import SteadyError, TrainingDiverged
 from steadyrl.core.machine import MachineMeter
@@ -18,6 +19,7 @@ from steadyrl.core.records import (
     Step,
     number_to_json,
 )
+from steadyrl.stability.controllers import CONTROLLERS
 from steadyrl.stability.guard import MAX_ACTIONS, choose_action
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.probes import ask_all
@@ -91,12 +93,28 @@ class Scribe:
         step = replace(step, signals={**step.signals, **self._machine.read()})
         self._store.append_step(step)
         self._remember(step)
-        findings = self._monitor.observe(step) if self._guard != "off" else []
+        if self._guard == "off":
+            self._monitor.window.append(step)
+            findings: list[Finding] = []
+        else:
+            findings = self._monitor.observe(step)
+        self._adjust(step)
         for finding in findings:
             self._store.append_event("finding", step.index, **_but(finding.to_json(), "step"))
         if step.env_steps - self._saved_at >= self._config.checkpoints.every_env_steps:
             self.checkpoint()
         return findings
+
+    def _adjust(self, step: Step) -> None:
+        """Let the controllers that the config asks for change settings, from the next update on."""
+        for controller in CONTROLLERS:
+            adjustment = controller(self._monitor.window, self._config)
+            for name, value in adjustment.changes.items() if adjustment else ():
+                if adjustment and dict(flatten(self._config.plain()))[name] != value:
+                    self._training.live.change(
+                        name, value, step=step.index, because=adjustment.because
+                    )
+        self._write_changes()
 
     def survive(self, error: TrainingDiverged, controls: Controls, observers: Observers) -> bool:
         """After divergence: open the black box, and go on from a good checkpoint if allowed."""

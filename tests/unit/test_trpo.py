@@ -216,6 +216,39 @@ def test_a_failed_search_is_no_broken_number(
     assert "D001" not in rules
 
 
+def test_the_stabiliser_acts_through_the_audited_door_down_to_its_floor(
+    trpo_config: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed = Found(0.0, 10, 0.0, math.nan, "divergence")
+    monkeypatch.setattr(trpo, "line_search", lambda evaluate, **settings: failed)
+    config = trpo_config(
+        stabiliser=True,
+        stabiliser_failures=2,
+        stabiliser_kl_floor=0.009,
+        max_kl=0.02,
+        damping=0.1,
+        total_env_steps=1024,
+    )
+    train(config, tmp_path / "run", guard="off")
+    store = RunDirectory.open(tmp_path / "run")
+    steps = list(store.steps())
+    regions = [step.signals["setting.max_kl"] for step in steps]
+    assert regions[:6] == pytest.approx([0.02, 0.02, 0.016, 0.016, 0.0128, 0.0128])
+    assert regions[-1] == 0.009
+    assert steps[-1].signals["setting.damping"] == pytest.approx(0.2)
+    changes = [event for event in store.events() if event["event"] == "change"]
+    assert changes[0]["step"] == 2
+    assert "2 line searches in a row failed" in changes[0]["because"]
+
+
+def test_the_stabiliser_leaves_a_run_alone_that_succeeds(trpo_config: Make, tmp_path: Path) -> None:
+    train(trpo_config(stabiliser=True, stabiliser_failures=1), tmp_path / "run")
+    store = RunDirectory.open(tmp_path / "run")
+    succeeded = [step.signals["trpo.line_search_success"] for step in store.steps()]
+    changes = [event for event in store.events() if event["event"] == "change"]
+    assert bool(changes) is not all(succeeded)
+
+
 def test_fisher_products_on_a_share_of_the_samples_point_the_same_way(trpo_config: Make) -> None:
     config = trpo_config(rollout_length=512)
     learner, data = _learner(config)

@@ -14,6 +14,7 @@ GROWTH = 10.0  # times its beginning: worth calling growth
 
 def evidence(steps: Sequence[Step]) -> list[str]:
     """One sentence for each explanation people give, whether it held or not."""
+    steps = [step for step in steps if "critic.loss" in step.signals]  # since learning began
     said = []
     share, repeated = (
         _largest(steps, "replay.batch_share"),

@@ -1,0 +1,31 @@
+"""After line searches failed in a row: a smaller trust region and more damping.
+
+It cannot mend a wrong direction (docs: study C8), but it ends a row of steps that are too long.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.configs.trpo import TRPOConfig
+from steadyrl.stability.controllers.adjustment import Adjustment
+from steadyrl.stability.window import Window
+
+
+def adjust(window: Window, config: RunConfig) -> Adjustment | None:
+    """After every `stabiliser_failures` straight failures, down to the floor and up to the cap."""
+    if not isinstance(config, TRPOConfig) or not config.stabiliser:
+        return None
+    successes = np.flatnonzero(window.last("trpo.line_search_success") > 0)
+    straight = window.count("trpo.line_search_success")
+    if len(successes):
+        straight = len(window.last("trpo.line_search_success")) - 1 - int(successes[-1])
+    if straight == 0 or straight % config.stabiliser_failures:
+        return None
+    kl = max(config.stabiliser_kl_floor, config.max_kl * config.stabiliser_kl_ratio)
+    damping = min(config.stabiliser_damping_cap, config.damping * config.stabiliser_damping_ratio)
+    changes = {"max_kl": min(kl, config.max_kl), "damping": max(damping, config.damping)}
+    if changes == {"max_kl": config.max_kl, "damping": config.damping}:
+        return None
+    return Adjustment(changes, f"{straight} line searches in a row failed")
