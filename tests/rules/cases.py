@@ -41,4 +41,23 @@ CASES: Mapping[str, tuple[Mapping[str, Any], Changes]] = {
     "C221": ({"gamma": 0.0}, {**FLAT}),
     "C223": ({"learning_starts": 256}, {"replay__duplicate_share": 0.5}),
     "C230": ({}, {"machine__load_per_core": 4.0, "machine__cpu_share": 0.3}),
+    "C241": ({"algorithm": "ppo", "learning_rate": 0.05}, {"policy__kl": 0.5, **FLAT}),
+    "C242": ({"algorithm": "ppo", "learning_rate": 1e-7}, {"policy__kl": 1e-8, **FLAT}),
+    "C243": ({"algorithm": "ppo", "epochs": 100}, {"policy__kl": 0.5, **FLAT}),
+    "C244": ({"algorithm": "ppo", "clip_range": 5.0}, {"policy__kl": 0.5, **FLAT}),
+    "C245": ({"algorithm": "ppo", "clip_range": 0.001}, {"policy__clip_fraction": 0.8, **FLAT}),
+    "C246": ({"algorithm": "ppo", "entropy_weight": 1.0}, {"policy__entropy_share": 0.999, **FLAT}),
+    "C247": ({"algorithm": "ppo"}, {"policy__first_ratio_error": 0.3}),
+    "C248": ({"algorithm": "ppo"}, {"policy__improvement": -0.02, **FLAT}),
+    "C249": ({"algorithm": "ppo", "value_weight": 0.0}, {"value__explained_variance": -0.1}),
+    "C250": ({"algorithm": "trpo", "damping": 50.0}, {"trpo__kl_share": 0.01, **FLAT}),
+    "C251": ({"algorithm": "trpo", "max_kl": 2.0}, {"policy__kl": 0.5, **FLAT}),
+    "C252": (
+        {"algorithm": "trpo"},
+        {
+            "trpo__line_search_success": lambda i: float(i % 3 == 0),
+            "trpo__failed_no_improvement": lambda i: float(i % 3 != 0),
+        },
+    ),
+    "C253": ({"algorithm": "trpo"}, {"trpo__cg_residual": 1.3}),
 }

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import steadyrl.stability
-from steadyrl.core.configs import load_config, parse_config
+from steadyrl.core.configs import ALGORITHMS, load_config, parse_config
 from steadyrl.core.records import SEVERITIES
 from steadyrl.core.signals import CATALOGUE
 from steadyrl.stability.causes import CAUSES
@@ -25,8 +25,10 @@ from tests.rules.traces import TOTAL_ENV_STEPS, TRACES, Trace, trace, trace_of
 DETECTORS = (*DEFAULT, *OPTIONAL)
 
 
-def _monitor(*detectors: Detector) -> Monitor:
-    config = parse_config({"algorithm": "ddpg", "total_env_steps": TOTAL_ENV_STEPS})
+def _monitor(*detectors: Detector, algorithm: str = "ddpg") -> Monitor:
+    if detectors and "any" not in detectors[0].algorithms:
+        algorithm = detectors[0].algorithms[0]
+    config = parse_config({"algorithm": algorithm, "total_env_steps": TOTAL_ENV_STEPS})
     return Monitor(config, detectors=detectors or DEFAULT)
 
 
@@ -54,8 +56,9 @@ def test_a_detector_stays_quiet_on_the_near_miss(rule: Detector) -> None:
     assert _findings(rule, TRACES[rule.id][1]) == []
 
 
-def test_nothing_fires_on_a_healthy_trace() -> None:
-    monitor = _monitor()
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_nothing_fires_on_a_healthy_trace(algorithm: str) -> None:
+    monitor = _monitor(algorithm=algorithm)
     assert [finding for step in trace() for finding in monitor.observe(step)] == []
     assert monitor.diagnose() == []
 
@@ -110,6 +113,17 @@ def test_every_cause_names_itself_on_its_own_evidence_and_not_on_health(cause: C
     assert monitor.diagnose()[0].cause == cause.id
 
 
+ON_POLICY_REMEDIES: dict[str, dict[str, Any]] = {
+    "R330": {"algorithm": "ppo", "epochs": 80},
+    "R331": {"algorithm": "ppo", "clip_range": 5.0},
+    "R332": {"algorithm": "ppo", "entropy_weight": 1.0, "entropy_floor": 0.5},
+    "R333": {"algorithm": "trpo", "damping": 50.0},
+    "R334": {"algorithm": "trpo", "max_kl": 2.0},
+    "R335": {"algorithm": "ppo", "value_weight": 0.0},
+    "R336": {"algorithm": "trpo", "cg_iterations": 2, "damping": 1e-6},
+}
+
+
 @pytest.mark.parametrize("remedy", REMEDIES.values(), ids=lambda remedy: remedy.name)
 def test_a_remedys_proposal_is_a_valid_config_that_differs(remedy: Remedy) -> None:
     config = load_config(
@@ -124,6 +138,8 @@ def test_a_remedys_proposal_is_a_valid_config_that_differs(remedy: Remedy) -> No
             "compute.threads": 2,
         },
     )
+    if remedy.id in ON_POLICY_REMEDIES:
+        config = parse_config(ON_POLICY_REMEDIES[remedy.id])
     window = Window(config.total_env_steps)
     for step in trace(td__target_std=5000.0, rollout__reward_abs_max=2000.0):
         window.append(step)

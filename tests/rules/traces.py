@@ -52,6 +52,26 @@ HEALTHY: Mapping[str, Value] = {
 }
 
 
+ON_POLICY: Mapping[str, Value] = {
+    "policy.kl": lambda i: 0.012 + 0.002 * (i % 3),
+    "policy.kl_first_epoch": 0.004,
+    "policy.clip_fraction": lambda i: 0.1 + 0.02 * (i % 3),
+    "policy.first_ratio_error": 2e-6,
+    "policy.entropy": lambda i: 0.69 - 0.006 * i,
+    "policy.entropy_share": lambda i: 0.99 - 0.009 * i,
+    "policy.improvement": 0.01,
+    "value.explained_variance": lambda i: min(0.9, 0.02 * i),
+    "trpo.line_search_success": lambda i: float(i % 9 != 0),
+    "trpo.failed_no_improvement": lambda i: float(i % 9 == 0),
+    "trpo.failed_divergence": 0.0,
+    "trpo.failed_not_finite": 0.0,
+    "trpo.failed_negative_curvature": 0.0,
+    "trpo.cg_residual": 0.2,
+    "trpo.kl_share": 0.8,
+    "trpo.entropy_pull": 0.1,
+}
+
+
 def trace(**changes: Value) -> Trace:
     """Healthy Steps with some signals changed (`__` in a name stands for a dot)."""
     return trace_of(changes)
@@ -59,7 +79,8 @@ def trace(**changes: Value) -> Trace:
 
 def trace_of(changes: Mapping[str, Value]) -> Trace:
     """The same from a mapping."""
-    signals = {**HEALTHY, **{name.replace("__", "."): value for name, value in changes.items()}}
+    changed = {name.replace("__", "."): value for name, value in changes.items()}
+    signals = {**HEALTHY, **ON_POLICY, **changed}
 
     def at(value: Value, index: int) -> float:
         if callable(value):
@@ -158,6 +179,38 @@ TRACES: Mapping[str, tuple[Trace, Trace]] = {
     ),
     "D033": (trace(machine__disk_free_gb=0.5), trace(machine__disk_free_gb=3.0)),
     "D040": (trace(critic__loss=12_000.0), trace(critic__loss=9_000.0)),
+    "D101": (
+        trace(policy__first_ratio_error=0.02),
+        trace(policy__first_ratio_error=lambda i: 0.02 if i % 7 == 0 else 1e-6),
+    ),
+    "D102": (
+        trace(policy__kl=after(30, 0.02, 0.4)),
+        trace(policy__kl=lambda i: 0.4 if i % 5 == 0 else 0.1),
+    ),
+    "D103": (trace(policy__clip_fraction=0.6), trace(policy__clip_fraction=0.4)),
+    "D104": (
+        trace(policy__entropy_share=after(20, 0.9, 0.001), eval__return_mean=_noisy_flat),
+        trace(policy__entropy_share=after(20, 0.9, 0.001)),
+    ),
+    "D105": (
+        trace(policy__entropy_share=0.999),
+        trace(policy__std=lambda i: 1.0 + 0.3 * math.sin(i)),
+    ),
+    "D106": (
+        trace(value__explained_variance=-0.2),
+        trace(value__explained_variance=lambda i: -0.2 if i % 3 == 0 else 0.1),
+    ),
+    "D107": (trace(policy__kl=1e-7), trace(policy__kl=lambda i: 1e-7 if i % 5 else 1e-3)),
+    "D108": (
+        trace(policy__improvement=-0.02),
+        trace(policy__improvement=lambda i: -0.02 if i % 2 else 0.02),
+    ),
+    "D109": (
+        trace(trpo__line_search_success=lambda i: float(i % 2)),
+        trace(trpo__line_search_success=lambda i: float(i % 5 != 0)),
+    ),
+    "D110": (trace(trpo__cg_residual=1.4), trace(trpo__cg_residual=0.6)),
+    "D111": (trace(trpo__kl_share=0.01), trace(trpo__kl_share=lambda i: 0.01 + 0.3 * (i % 2))),
 }
 
 TOTAL_ENV_STEPS = 6000

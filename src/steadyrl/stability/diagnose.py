@@ -19,7 +19,7 @@ CONSEQUENCE_GAP = 0.3
 def explain_findings(case: Case) -> list[Diagnosis]:
     """Diagnoses by falling confidence, consequences removed."""
     seen = {finding.rule for finding in case.findings}
-    weighed = [(cause, cause.weigh(case)) for cause in CAUSES if seen & set(cause.explains)]
+    weighed = [(cause, cause.weigh(case)) for cause in CAUSES if _possible(cause, case)]
     known = [(cause, weight) for cause, weight in weighed if weight.confidence >= FLOOR]
     # A slow machine is worth knowing, but it never explains what training does.
     known.sort(key=lambda pair: (pair[0].concerns == "machine", -pair[1].confidence))
@@ -38,8 +38,14 @@ def explain_findings(case: Case) -> list[Diagnosis]:
 
 def undecided(case: Case) -> list[str]:
     """When no cause is confident enough: what would decide between those that could be."""
-    seen = {finding.rule for finding in case.findings}
-    return [c.would_decide for c in CAUSES if seen & set(c.explains) and c.would_decide]
+    return [c.would_decide for c in CAUSES if _possible(c, case) and c.would_decide]
+
+
+def _possible(cause: Cause, case: Case) -> bool:
+    """Whether the cause exists for this algorithm and explains anything that was found."""
+    algorithm = case.config.algorithm if case.config else None
+    fits = "any" in cause.algorithms or algorithm is None or algorithm in cause.algorithms
+    return fits and any(finding.rule in cause.explains for finding in case.findings)
 
 
 def _diagnosis(case: Case, cause: Cause, weight: Weight, own: set[str]) -> Diagnosis:

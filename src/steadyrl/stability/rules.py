@@ -95,6 +95,7 @@ class Cause:
     remedies: tuple[str, ...]
     weigh: Callable[[Case], Weight]
     concerns: Literal["training", "machine"] = "training"
+    algorithms: tuple[str, ...] = ("any",)
     references: tuple[str, ...] = ()
 
 

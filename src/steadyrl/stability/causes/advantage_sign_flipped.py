@@ -1,0 +1,34 @@
+"""C248: updates go downhill."""
+
+from __future__ import annotations
+
+from steadyrl.stability.rules import Case, Cause, Weight
+
+OVERSHOOTS = 0.5
+
+
+def weigh(case: Case) -> Weight:
+    """Falling objectives, unless steps overshoot."""
+    finding = case.found("D108")
+    if finding is None:
+        return Weight(0.0)
+    kl = case.window.latest("policy.kl")
+    if kl > OVERSHOOTS:
+        return Weight(
+            0.4, (finding.message,), (f"the policy moves by {kl:.3g} nats: it overshoots",)
+        )
+    return Weight(0.94, (finding.message,))
+
+
+CAUSE = Cause(
+    id="C248",
+    name="advantage-sign-flipped",
+    explanation="The policy is pushed towards what was worse than expected.",
+    explains=("D108", "D009", "D011", "D104", "D106"),
+    evidence_for="Updates that lower their own objective, time after time.",
+    evidence_against="None.",
+    would_decide="It is decided: read the sign of the loss.",
+    remedies=("R390",),
+    weigh=weigh,
+    algorithms=("ppo",),
+)

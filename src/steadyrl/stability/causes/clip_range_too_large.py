@@ -1,0 +1,34 @@
+"""C244: the clip does not hold."""
+
+from __future__ import annotations
+
+from steadyrl.stability.rules import Case, Cause, Weight
+
+USUAL = 0.4
+
+
+def weigh(case: Case) -> Weight:
+    """The setting, with a policy that jumps."""
+    clip = case.setting("clip_range")
+    if clip is None or clip <= USUAL:
+        return Weight(0.0)
+    finding = case.found("D102", "D009", "D104")
+    reasons = [f"clip_range {clip:g} is above the usual 0.1 to 0.3"]
+    if finding:
+        reasons.append(finding.message)
+    return Weight(0.8 if finding else 0.4, tuple(reasons))
+
+
+CAUSE = Cause(
+    id="C244",
+    name="clip-range-too-large",
+    explanation="With a wide clip range PPO is plain policy gradient repeated on old data: "
+    "nothing stops the policy from leaving.",
+    explains=("D102", "D104", "D009", "D011"),
+    evidence_for="A clip range above the usual, a large KL, few clipped samples.",
+    evidence_against="A usual clip range.",
+    would_decide="A fork with clip_range = 0.2.",
+    remedies=("R331",),
+    weigh=weigh,
+    algorithms=("ppo",),
+)

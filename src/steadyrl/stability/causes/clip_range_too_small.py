@@ -1,0 +1,34 @@
+"""C245: the clip holds everything."""
+
+from __future__ import annotations
+
+from steadyrl.stability.rules import Case, Cause, Weight
+
+USUAL = 0.05
+
+
+def weigh(case: Case) -> Weight:
+    """The setting, with samples that are clipped all the time."""
+    clip = case.setting("clip_range")
+    if clip is None or clip >= USUAL:
+        return Weight(0.0)
+    finding = case.found("D103", "D107")
+    reasons = [f"clip_range {clip:g} is below the usual 0.1 to 0.3"]
+    if finding:
+        reasons.append(finding.message)
+    return Weight(0.92 if finding else 0.5, tuple(reasons))
+
+
+CAUSE = Cause(
+    id="C245",
+    name="clip-range-too-small",
+    explanation="Nearly every sample is clipped after the first steps: an update can hardly "
+    "move the policy.",
+    explains=("D103", "D107", "D011"),
+    evidence_for="A clip range below the usual with many clipped samples.",
+    evidence_against="A usual clip range.",
+    would_decide="A fork with clip_range = 0.2.",
+    remedies=("R331",),
+    weigh=weigh,
+    algorithms=("ppo",),
+)

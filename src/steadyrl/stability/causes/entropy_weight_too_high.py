@@ -1,0 +1,36 @@
+"""C246: randomness pays more than reward."""
+
+from __future__ import annotations
+
+from steadyrl.stability.rules import Case, Cause, Weight
+
+USUAL = 0.1
+
+
+def weigh(case: Case) -> Weight:
+    """The weight in force, with a policy that stays random."""
+    weight = case.setting("entropy_weight")
+    if weight is None or weight <= USUAL:
+        return Weight(0.0)
+    finding = case.found("D105")
+    reasons = [f"entropy_weight {weight:g} is above the usual {USUAL:g}"]
+    if finding:
+        reasons.append(finding.message)
+    pull = case.window.latest("trpo.entropy_pull")
+    if pull > 1:
+        reasons.append(f"the bonus pulls {pull:.1f} times as hard as the surrogate")
+    return Weight(0.93 if finding else 0.6, tuple(reasons))
+
+
+CAUSE = Cause(
+    id="C246",
+    name="entropy-weight-too-high",
+    explanation="The entropy bonus outweighs the advantages: the policy is paid for being random.",
+    explains=("D105", "D011", "D009", "D109"),
+    evidence_for="A policy that stays random with a large entropy weight.",
+    evidence_against="A small entropy weight.",
+    would_decide="A fork with entropy_weight = 0.01.",
+    remedies=("R332",),
+    weigh=weigh,
+    algorithms=("ppo", "trpo"),
+)

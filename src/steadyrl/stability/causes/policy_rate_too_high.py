@@ -1,0 +1,46 @@
+"""C241: gradient steps too large for a policy."""
+
+from __future__ import annotations
+
+from steadyrl.stability.rules import Case, Cause, Weight
+
+USUAL = 3e-3
+FIRST_KL = 0.05
+
+
+def weigh(case: Case) -> Weight:
+    """KL already in the first epoch, and the setting."""
+    rate = case.setting("learning_rate")
+    if rate is None:
+        return Weight(0.0)
+    reasons, against, confidence = [], [], 0.3
+    first = case.window.latest("policy.kl_first_epoch")
+    if first > FIRST_KL:
+        reasons.append(f"the first epoch alone moves the policy by {first:.3g} nats")
+        confidence += 0.2
+    if rate > USUAL:
+        reasons.append(f"learning_rate {rate:g} is above the usual {USUAL:g}")
+        confidence += 0.4
+    else:
+        against.append(f"learning_rate {rate:g} is in the usual range")
+        confidence -= 0.15
+    if case.found("D101"):
+        against.append("ratios are not 1 at the start, which explains it without any setting")
+        confidence -= 0.5
+    return Weight(confidence, tuple(reasons), tuple(against))
+
+
+CAUSE = Cause(
+    id="C241",
+    name="policy-learning-rate-too-high",
+    explanation="Single gradient steps carry the policy outside the range its data speaks for; "
+    "it jumps, commits too early and forgets.",
+    explains=("D102", "D103", "D104", "D106", "D108", "D001", "D009", "D011"),
+    evidence_for="A large KL already in the first epoch; a learning rate above the usual.",
+    evidence_against="A usual learning rate; KL that only grows with the epochs.",
+    would_decide="A fork with learning_rate / 10 and nothing else changed.",
+    remedies=("R301",),
+    weigh=weigh,
+    algorithms=("ppo",),
+    references=("Andrychowicz et al. 2021",),
+)

@@ -1,0 +1,26 @@
+"""C247: acting and learning disagree about probabilities."""
+
+from __future__ import annotations
+
+from steadyrl.stability.rules import Case, Cause, Weight
+
+
+def weigh(case: Case) -> Weight:
+    """The invariant itself is the evidence."""
+    finding = case.found("D101")
+    return Weight(0.96, (finding.message,)) if finding else Weight(0.0)
+
+
+CAUSE = Cause(
+    id="C247",
+    name="probabilities-mismatch",
+    explanation="Log-probabilities are computed differently when acting and when learning, so "
+    "that every ratio is wrong from the start.",
+    explains=("D101", "D102", "D103", "D104", "D108", "D009", "D011", "D106"),
+    evidence_for="A violated invariant: on correct code it holds exactly, whatever the settings.",
+    evidence_against="None.",
+    would_decide="It is decided: compare the two computations on one observation.",
+    remedies=("R390",),
+    weigh=weigh,
+    algorithms=("ppo", "trpo"),
+)

@@ -1,0 +1,39 @@
+"""D107: the policy hardly moves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from steadyrl.stability.rules import Detector, Sighting
+from steadyrl.stability.window import Window
+
+
+def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
+    """Every KL of the last updates below the limit; failed searches do not count."""
+    steps = int(limits["steps"])
+    if not window.latest("policy.kl") < limits["kl"]:
+        return None
+    values = window.last("policy.kl", steps)
+    if len(values) < steps or np.isnan(values).any() or not float(values.max()) < limits["kl"]:
+        return None
+    return Sighting(
+        f"the policy moves by {float(values.max()):.1e} nats per update at most",
+        {"policy.kl": float(values.max())},
+    )
+
+
+RULE = Detector(
+    id="D107",
+    name="policy-still",
+    severity="warning",
+    symptom="Update after update the policy stays where it is.",
+    why="The budget is spent on rollouts that change nothing.",
+    false_alarms="A solved task with vanishing advantages, or the end of a learning-rate schedule.",
+    reads=("policy.kl",),
+    limits={"kl": 1e-05, "steps": 10},
+    calibrated_on="@CAL@",
+    detect=detect,
+    algorithms=("ppo", "trpo"),
+)

@@ -1,0 +1,29 @@
+"""R334: A trust region of 0.01 nats."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from steadyrl.core.configs.run import RunConfig
+from steadyrl.stability.rules import Remedy
+from steadyrl.stability.window import Window
+
+
+def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
+    """Where it is larger."""
+    value = getattr(config, "max_kl", None)
+    if value is None or not (value > 0.01):
+        return None
+    return {"max_kl": 0.01}
+
+
+REMEDY = Remedy(
+    id="R334",
+    name="usual-trust-region",
+    effect="A trust region of 0.01 nats.",
+    safety="automatic",
+    restart=False,
+    side_effects="Shorter steps.",
+    propose=propose,
+)
