@@ -33,9 +33,9 @@ def called(name: str) -> str:
     return "discounted return" if "discounted" in name else "return"
 
 
-def evaluation_noise(window: Window) -> float:
+def evaluation_noise(window: Window, name: str | None = None) -> float:
     """How much evaluations vary by chance: their recorded spread, or else between neighbours."""
-    name = objective(window)
+    name = name or objective(window)
     spreads = window.last(name.replace("mean", "std"))
     if len(spreads):
         return float(np.median(spreads))

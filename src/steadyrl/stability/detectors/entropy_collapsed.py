@@ -42,7 +42,8 @@ RULE = Detector(
     "like, and is not reported.",
     reads=("policy.entropy_share",),
     limits={"share": 0.05, "steps": 5, "gain_over_noise": 2.0},
-    calibrated_on="@CAL@",
+    calibrated_on="healthy PPO runs (CartPole, Acrobot, seed 0): 0.09 at least, at a good return. "
+    "A clip range of 5 falls to 0.018 at a poor one",
     detect=detect,
     algorithms=("ppo", "trpo"),
     references=("stable-baselines3#897",),

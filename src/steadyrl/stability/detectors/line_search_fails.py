@@ -36,7 +36,8 @@ RULE = Detector(
     false_alarms="Close to an optimum, where nothing is left to gain.",
     reads=("trpo.line_search_success",),
     limits={"share": 0.7, "steps": 10},
-    calibrated_on="@CAL@",
+    calibrated_on="healthy TRPO runs (CartPole, Pendulum, seed 0): all searches succeed. "
+    "Set by reasoning, not seen on a faulty run yet",
     detect=detect,
     algorithms=("trpo",),
 )

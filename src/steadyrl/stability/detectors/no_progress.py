@@ -12,15 +12,28 @@ from steadyrl.stability.window import Window, called, evaluation_noise, objectiv
 
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
-    """No evaluation above the first ones by more than their noise, and no upward trend."""
-    name = objective(window)
-    if not window.fresh(name) or not window.progress >= limits["progress"]:
+    """Neither the discounted nor the plain return has risen.
+
+    Both are looked at: with a short horizon the discounted return of the first steps says little,
+    and where every step costs the plain one may fall while the policy learns to live.
+    """
+    if not window.fresh(objective(window)) or not window.progress >= limits["progress"]:
         return None
+    sightings = [
+        _stands_still(window, name, limits)
+        for name in ("eval.return_mean", "eval.discounted_mean")
+        if window.has(name)
+    ]
+    return sightings[-1] if all(sightings) else None
+
+
+def _stands_still(window: Window, name: str, limits: Mapping[str, float]) -> Sighting | None:
+    """No evaluation above the first ones by more than their noise, and no upward trend."""
     returns = window.last(name)
     if len(returns) < limits["evaluations"]:
         return None
     start = float(np.median(returns[:2]))
-    noise = evaluation_noise(window) + 1e-9 * abs(start)
+    noise = evaluation_noise(window, name) + 1e-9 * abs(start)
     recent = float(np.median(returns[-3:]))
     if recent - start > limits["gain_over_noise"] * noise:
         return None

@@ -33,7 +33,8 @@ RULE = Detector(
     false_alarms="A solved task with vanishing advantages, or the end of a learning-rate schedule.",
     reads=("policy.kl",),
     limits={"kl": 1e-05, "steps": 10},
-    calibrated_on="@CAL@",
+    calibrated_on="healthy PPO and TRPO runs (seed 0): medians of 0.005 and more. "
+    "A learning rate of 1e-6 gives 7e-8",
     detect=detect,
     algorithms=("ppo", "trpo"),
 )

