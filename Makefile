@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: docs demo test test-slow check format bench-env bench-speed bench-learning bench-faults bench-overhead clean help
+.PHONY: docs demo test test-slow check format bench-env bench-speed bench-learning bench-faults bench-overhead bench-executor bench-ray clean help
 
 help:
 	@echo "make demo         set up, train the documented example, show its curve and its report"
@@ -57,6 +57,12 @@ bench-faults: $(READY)
 
 bench-overhead: $(READY)
 	$(BIN)/python benchmarks/overhead_watch.py
+
+bench-executor: $(READY)
+	$(BIN)/python benchmarks/executor.py
+
+bench-ray: $(READY)
+	$(BIN)/python benchmarks/ladder_on_ray.py
 
 bench-learning: $(READY) bench-env
 	$(BIN)/python benchmarks/learning_ddpg.py

@@ -28,7 +28,7 @@ RULE = Detector(
     false_alarms="A very small clip range by intention.",
     reads=("policy.clip_fraction",),
     limits={"share": 0.45, "steps": 5},
-    calibrated_on="healthy PPO runs (CartPole, Pendulum, Acrobot, seed 0): at most 0.21 in any update. "
+    calibrated_on="healthy PPO runs (CartPole, Pendulum, Acrobot, seed 0): at most 0.21. "
     "A learning rate of 0.05 reaches 0.63",
     detect=detect,
     algorithms=("ppo",),
