@@ -1,8 +1,8 @@
 """The same ladder on local processes and on a Ray cluster of two nodes whose workers get killed.
 
-Needs the extra 'ray'. The cluster is simulated on this machine (ray.cluster_utils). While it climbs,
-a worker is killed with SIGKILL in the middle of a trial, several times. Every signal, array and
-counter of every run must equal the local ones.
+Needs the extra 'ray'. The cluster is simulated on this machine (ray.cluster_utils). While it
+climbs, a worker is killed with SIGKILL in the middle of a trial. Every signal, array and counter of
+every run must equal the local ones.
 """
 
 from __future__ import annotations

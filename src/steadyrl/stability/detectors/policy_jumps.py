@@ -39,7 +39,7 @@ RULE = Detector(
     false_alarms="The first updates of a fresh policy on an easy task may be large; it must last.",
     reads=("policy.kl",),
     limits={"kl": 0.15, "severe_kl": 1.0, "steps": 3},
-    calibrated_on="healthy PPO runs (CartPole, Pendulum, Acrobot, seed 0): at most 0.022 nats; TRPO 0.02. "
+    calibrated_on="healthy PPO runs (CartPole, Pendulum, Acrobot, seed 0): at most 0.022 nats. "
     "A learning rate of 0.05 reaches 0.25 in the median and 10 at most",
     detect=detect,
     algorithms=("ppo", "trpo"),
