@@ -44,8 +44,8 @@ RULE = Detector(
     "to commit.",
     reads=("policy.entropy",),
     limits={"share": 0.97, "growth": 1.6, "steps": 10, "progress": 0.3},
-    calibrated_on="healthy PPO and TRPO runs (seed 0): shares fall below 0.7, deviations reach 1.06 "
-    "times their start. A learning rate of 1e-6 stays at 1.00",
+    calibrated_on="healthy PPO and TRPO runs (seed 0): shares fall below 0.7, deviations reach "
+    "1.06 times their start. A learning rate of 1e-6 stays at 1.00",
     detect=detect,
     algorithms=("ppo", "trpo"),
     references=("stable-baselines3#1372",),
