@@ -214,7 +214,9 @@ class _SerialBackend:
 
     def step(self, actions: Array) -> tuple[Array, NDArray[np.float64], Flags, Flags]:
         results = []
-        for env, log, action in zip(self._envs, self._actions, actions, strict=True):
+        # Discrete spaces check a Python int ten times faster than a NumPy one.
+        given = actions.tolist() if actions.ndim == 1 and actions.dtype.kind == "i" else actions
+        for env, log, action in zip(self._envs, self._actions, given, strict=True):
             log.append(action)
             results.append(env.step(action))
         observations, rewards, terminated, truncated, _ = zip(*results, strict=True)

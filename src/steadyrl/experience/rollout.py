@@ -63,10 +63,24 @@ class Samples:
         )
 
     def minibatches(self, size: int, generator: np.random.Generator) -> Iterator[Samples]:
-        """All rows once, shuffled; the last minibatch may be smaller."""
-        order = torch.from_numpy(generator.permutation(len(self)))
+        """All rows once, shuffled; the last minibatch may be smaller.
+
+        Shuffled as a whole and then cut: minibatches are views, nothing is gathered for each.
+        """
+        shuffled = self.rows(torch.from_numpy(generator.permutation(len(self))))
         for start in range(0, len(self), size):
-            yield self.rows(order[start : start + size])
+            yield shuffled.between(start, start + size)
+
+    def between(self, start: int, end: int) -> Samples:
+        """Neighbouring rows, as views."""
+        return Samples(
+            self.observations[start:end],
+            self.actions[start:end],
+            self.log_probs[start:end],
+            self.values[start:end],
+            self.advantages[start:end],
+            self.returns[start:end],
+        )
 
 
 def samples(rollout: Rollout, advantages: Array, device: torch.device) -> Samples:

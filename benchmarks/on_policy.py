@@ -1,0 +1,182 @@
+"""PPO and TRPO against Stable-Baselines3 and sb3-contrib: speed, and learning over seeds.
+
+Speed: CartPole-v1 with eight copies, the peers' default settings on both sides, interleaved, one
+thread each, median of the ratios; run it on an idle machine. Learning: the same settings and
+steps on both sides, mean return of the last evaluations over seeds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from common import PEER_PYTHON, conclude, require_peers, run_json
+
+from steadyrl.experiments.statistics import bootstrap_mean
+
+HERE = Path(__file__).resolve().parent
+LAST = 5  # evaluations that count
+
+# Stable-Baselines3's defaults, and ours that do the same work.
+SPEED: dict[str, tuple[dict[str, Any], dict[str, Any], int]] = {
+    "ppo": (
+        {},
+        {"rollout_length": 2048, "minibatch_size": 64, "epochs": 10, "learning_rate": 3e-4},
+        65_536,
+    ),
+    "trpo": (
+        {},
+        {
+            "rollout_length": 2048,
+            "cg_iterations": 15,
+            "damping": 0.1,
+            "critic_epochs": 10,
+            "critic_minibatch_size": 128,
+        },
+        98_304,
+    ),
+}
+
+ZOO = {"n_steps": 32, "batch_size": 256, "n_epochs": 20, "gae_lambda": 0.8, "gamma": 0.98}
+OURS = {"rollout_length": 32, "minibatch_size": 256, "epochs": 20, "gae_decay": 0.8, "gamma": 0.98}
+SWING = {"n_steps": 512, "batch_size": 256, "n_epochs": 10, "gae_lambda": 0.95, "gamma": 0.9}
+SWUNG = {
+    "rollout_length": 512,
+    "minibatch_size": 256,
+    "epochs": 10,
+    "gae_decay": 0.95,
+    "gamma": 0.9,
+}
+LEARNING: dict[str, tuple[str, str, int, int, dict[str, Any], dict[str, Any]]] = {
+    "ppo CartPole-v1": (
+        "ppo",
+        "CartPole-v1",
+        8,
+        50_000,
+        {**ZOO, "learning_rate": 1e-3, "linear": True},
+        {**OURS, "learning_rate": 1e-3, "learning_rate_schedule": "linear"},
+    ),
+    "ppo Pendulum-v1": (
+        "ppo",
+        "Pendulum-v1",
+        4,
+        100_000,
+        {**SWING, "learning_rate": 1e-3},
+        {**SWUNG, "learning_rate": 1e-3},
+    ),
+    "trpo CartPole-v1": (
+        "trpo",
+        "CartPole-v1",
+        2,
+        50_000,
+        {"n_steps": 512, "n_critic_updates": 20, "gae_lambda": 0.98},
+        {
+            "rollout_length": 512,
+            "critic_epochs": 20,
+            "critic_minibatch_size": 128,
+            "gae_decay": 0.98,
+            "cg_iterations": 15,
+        },
+    ),
+}
+
+
+def main() -> None:
+    """Measure what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["speed", "learning"])
+    parser.add_argument("--quick", action="store_true", help="1 round or 1 seed, keep nothing")
+    parser.add_argument("--json", action="store_true", help="only the last line")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=5)
+    arguments = parser.parse_args()
+    require_peers()
+
+    def say(line: str) -> None:
+        if not arguments.json:
+            sys.stderr.write(line + "\n")
+
+    if arguments.what == "speed":
+        result = speed(1 if arguments.quick else arguments.rounds, say)
+    else:
+        result = learning(1 if arguments.quick else arguments.seeds, say)
+    conclude(f"{arguments.what}_on_policy", result, keep=not arguments.quick)
+
+
+def speed(rounds: int, say: Any) -> dict[str, Any]:
+    """Ratios, interleaved."""
+    results: dict[str, Any] = {"rounds": rounds}
+    for algorithm, (theirs, ours, steps) in SPEED.items():
+        rates: dict[str, list[float]] = {"ours": [], "sb3": []}
+        for _ in range(rounds):
+            for name, settings in (("ours", ours), ("sb3", theirs)):
+                found = _run(name, algorithm, "CartPole-v1", 8, steps, settings, 0, 0)
+                rates[name].append(found["steps_per_second"])
+                results.setdefault("versions", {}).update(found["versions"])
+        ratios = [o / s for o, s in zip(rates["ours"], rates["sb3"], strict=True)]
+        results[algorithm] = {
+            "ours_steps_per_second": round(statistics.median(rates["ours"])),
+            "sb3_steps_per_second": round(statistics.median(rates["sb3"])),
+            "ratio": round(statistics.median(ratios), 2),
+            "ratio_range": [round(min(ratios), 2), round(max(ratios), 2)],
+        }
+        say(f"{algorithm}: {results[algorithm]}")
+    return results
+
+
+def learning(seeds: int, say: Any) -> dict[str, Any]:
+    """Returns over seeds, both sides at once on a core each."""
+    results: dict[str, Any] = {}
+    for title, (algorithm, task, copies, steps, theirs, ours) in LEARNING.items():
+        scores: dict[str, list[float]] = {"ours": [], "sb3": []}
+        for seed in range(seeds):
+            with ThreadPoolExecutor(2) as pool:
+                jobs = {
+                    name: pool.submit(
+                        _run, name, algorithm, task, copies, steps, settings, seed, steps // 20
+                    )
+                    for name, settings in (("ours", ours), ("sb3", theirs))
+                }
+            for name, job in jobs.items():
+                scores[name].append(float(np.mean(job.result()["returns"][-LAST:])))
+                results.setdefault("versions", {}).update(job.result()["versions"])
+        pairs = zip(scores["ours"], scores["sb3"], strict=True)
+        results[title] = {
+            "ours": bootstrap_mean(scores["ours"]),
+            "sb3": bootstrap_mean(scores["sb3"]),
+            "ours_minus_sb3": bootstrap_mean([o - s for o, s in pairs]),
+            "scores": scores,
+            "steps": steps,
+        }
+        say(f"{title}: {results[title]}")
+    return results
+
+
+def _run(
+    name: str,
+    algorithm: str,
+    task: str,
+    copies: int,
+    steps: int,
+    settings: dict[str, Any],
+    seed: int,
+    every: int,
+) -> dict[str, Any]:
+    python, script = (
+        (sys.executable, HERE / "ours_on_policy.py")
+        if name == "ours"
+        else (PEER_PYTHON, HERE / "peers" / "sb3_on_policy.py")
+    )
+    flags = ("--algorithm", algorithm, "--task", task, "--copies", copies, "--steps", steps)
+    more = ("--settings", json.dumps(settings), "--seed", seed, "--evaluate-every", every)
+    return run_json(python, script, *flags, *more)
+
+
+if __name__ == "__main__":
+    main()

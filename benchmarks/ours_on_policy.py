@@ -1,0 +1,53 @@
+"""Our PPO or TRPO on the same work as peers/sb3_on_policy.py; prints one JSON object."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+
+import steadyrl
+from steadyrl.algorithms.training import prepare
+from steadyrl.core.configs import parse_config
+
+
+def main() -> None:
+    """Measure speed after the first update, or evaluations while learning."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--algorithm", choices=["ppo", "trpo"], default="ppo")
+    parser.add_argument("--task", default="CartPole-v1")
+    parser.add_argument("--settings", default="{}", help="JSON: settings of the config")
+    parser.add_argument("--copies", type=int, default=8)
+    parser.add_argument("--steps", type=int, default=50_000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--evaluate-every", type=int, default=0)
+    arguments = parser.parse_args()
+    config = parse_config(
+        {
+            "algorithm": arguments.algorithm,
+            "seed": arguments.seed,
+            "total_env_steps": arguments.steps,
+            "environment": {"id": arguments.task, "count": arguments.copies},
+            "evaluation": {
+                "every_env_steps": arguments.evaluate_every or 1,
+                "episodes": 10 if arguments.evaluate_every else 0,
+            },
+            **json.loads(arguments.settings),
+        }
+    )
+    marks, returns = [], []
+    for step in prepare(config).steps:
+        marks.append((step.env_steps, time.perf_counter()))
+        if "eval.return_mean" in step.signals:
+            returns.append(step.signals["eval.return_mean"])
+    first, last = marks[0], marks[-1]
+    result = {
+        "steps_per_second": (last[0] - first[0]) / (last[1] - first[1]),
+        "returns": returns,
+        "versions": {"steadyrl": steadyrl.__version__},
+    }
+    sys.stdout.write(json.dumps(result) + "\n")
+
+
+main()

@@ -1,0 +1,77 @@
+"""Stable-Baselines3's PPO or sb3-contrib's TRPO on a classic task: speed, or evaluations.
+
+Runs in the peers' virtual environment; prints one JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+
+import sb3_contrib
+import stable_baselines3
+import torch
+from sb3_contrib import TRPO
+from stable_baselines3 import PPO
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.evaluation import evaluate_policy
+
+
+class Watch(BaseCallback):
+    """Notes when the first rollout's update is over, and evaluates every `every` steps."""
+
+    def __init__(self, task: str, every: int, seed: int) -> None:
+        super().__init__()
+        self.every, self.returns, self.marks = every, [], []
+        self.env = make_vec_env(task, n_envs=1, seed=10_000 + seed) if every else None
+        self.done = 0
+
+    def _on_rollout_start(self) -> None:
+        self.marks.append((self.num_timesteps, time.perf_counter()))
+        if self.every and self.num_timesteps // self.every > self.done:
+            self.done = self.num_timesteps // self.every
+            mean, _ = evaluate_policy(self.model, self.env, n_eval_episodes=10)
+            self.returns.append(float(mean))
+
+    def _on_step(self) -> bool:
+        return True
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--algorithm", choices=["ppo", "trpo"], default="ppo")
+    parser.add_argument("--task", default="CartPole-v1")
+    parser.add_argument("--settings", default="{}", help="JSON: the model's keyword arguments")
+    parser.add_argument("--copies", type=int, default=8)
+    parser.add_argument("--steps", type=int, default=50_000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--evaluate-every", type=int, default=0)
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    settings = json.loads(arguments.settings)
+    if settings.pop("linear", False):
+        rate = settings["learning_rate"]
+        settings["learning_rate"] = lambda left: left * rate
+    kind = {"ppo": PPO, "trpo": TRPO}[arguments.algorithm]
+    envs = make_vec_env(arguments.task, n_envs=arguments.copies, seed=arguments.seed)
+    model = kind("MlpPolicy", envs, seed=arguments.seed, device="cpu", **settings)
+    watch = Watch(arguments.task, arguments.evaluate_every, arguments.seed)
+    model.learn(arguments.steps, callback=watch)
+    watch.on_rollout_start()
+    first, last = watch.marks[1], watch.marks[-1]
+    result = {
+        "steps_per_second": (last[0] - first[0]) / (last[1] - first[1]),
+        "returns": watch.returns,
+        "versions": {
+            "stable-baselines3": stable_baselines3.__version__,
+            "sb3-contrib": sb3_contrib.__version__,
+            "torch": torch.__version__,
+        },
+    }
+    sys.stdout.write(json.dumps(result) + "\n")
+
+
+main()
