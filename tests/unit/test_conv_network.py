@@ -1,0 +1,71 @@
+"""The convolutional network: its derivatives in parts against autograd on the whole."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from steadyrl.core import conv_network
+from steadyrl.core.conv_network import ConvNetwork
+
+FRAMES = (2, 40, 40)
+
+
+@pytest.fixture
+def network(monkeypatch: pytest.MonkeyPatch) -> ConvNetwork:
+    monkeypatch.setattr(conv_network, "CHUNK", 4)
+    return ConvNetwork(FRAMES, 3, gain=1.0, extra=2, seed=1)
+
+
+def _frames(rows: int) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(0)
+    return torch.randint(0, 256, (rows, *FRAMES), generator=generator, dtype=torch.uint8)
+
+
+def _whole(network: ConvNetwork, flat: torch.Tensor, frames: torch.Tensor) -> torch.Tensor:
+    return network._pass(network._split(flat), frames)
+
+
+def test_outputs_in_parts_are_those_of_the_whole(network: ConvNetwork) -> None:
+    frames = _frames(10)
+    expected = _whole(network, network.parameters, frames)
+    torch.testing.assert_close(network.forward(frames), expected)
+    np.testing.assert_allclose(network.act(frames.numpy()), expected.numpy(), atol=1e-6)
+
+
+def test_gradients_in_parts_are_autograds_on_the_whole(network: ConvNetwork) -> None:
+    frames, slopes = _frames(10), torch.linspace(-1, 1, 30).view(10, 3)
+    flat = network.parameters.clone().requires_grad_()
+    (_whole(network, flat, frames) * slopes).sum().backward()  # type: ignore[no-untyped-call]
+    network.extra_gradient.fill_(7.0)
+    network.forward(frames)
+    network.backward(slopes)
+    assert flat.grad is not None
+    torch.testing.assert_close(network.gradient[:-2], flat.grad[:-2], atol=1e-5, rtol=1e-4)
+    assert network.extra_gradient.tolist() == [7.0, 7.0]  # not the products' to overwrite
+
+
+# torch.func itself still imports torch.jit
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")
+def test_a_tangent_in_parts_is_the_derivative_along_a_direction(network: ConvNetwork) -> None:
+    frames = _frames(10)
+    generator = torch.Generator().manual_seed(2)
+    direction = torch.randn(len(network.parameters), generator=generator)
+    network.forward(frames)
+    found = network.tangent(direction)
+    inner = (found * torch.linspace(-1, 1, 30).view(10, 3)).sum()
+    network.backward(torch.linspace(-1, 1, 30).view(10, 3))
+    # <J v, s> = <v, J^T s>: forward and backward derivatives must agree.
+    torch.testing.assert_close(inner, network.gradient[:-2] @ direction[:-2], atol=1e-2, rtol=1e-3)
+
+
+def test_layers_cover_the_whole_gradient(network: ConvNetwork) -> None:
+    assert sum(len(part) for part in network.layer_gradients()) == len(network.gradient) - 2
+
+
+def test_weights_come_back(network: ConvNetwork) -> None:
+    other = ConvNetwork(FRAMES, 3, seed=9, extra=2)
+    other.load_state_dict(network.state_dict())
+    frames = _frames(3)
+    torch.testing.assert_close(other.forward(frames), network.forward(frames))
