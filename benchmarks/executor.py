@@ -31,7 +31,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--output", type=Path, default=Path("runs/bench-executor"))
     arguments = parser.parse_args()
-    steps, rounds = (1_000, 1) if arguments.quick else (5_000, arguments.rounds)
+    steps, rounds = (1_000, 1) if arguments.quick else (16_000, arguments.rounds)
     ratios, overheads, longest = [], [], []
     for number in range(rounds):
         alone = _seconds(arguments.output / f"alone{number}", steps, workers=1)
@@ -62,7 +62,15 @@ def _seconds(folder: Path, steps: int, *, workers: int) -> float:
     trials = [
         Trial(
             name=f"seed {seed}",
-            config=load_config("ddpg/pendulum", {"seed": seed, "total_env_steps": steps}),
+            config=load_config(
+                "ddpg/pendulum",
+                {
+                    "seed": seed,
+                    "total_env_steps": steps,
+                    "batch_size": 64,
+                    "hidden_sizes": [64, 64],
+                },
+            ),
             directory=folder / str(seed),
         )
         for seed in range(TRIALS)
