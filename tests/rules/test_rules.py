@@ -20,7 +20,7 @@ from steadyrl.stability.probes import ask_all
 from steadyrl.stability.remedies import REMEDIES
 from steadyrl.stability.rules import Cause, Check, Detector, Remedy
 from steadyrl.stability.window import Window
-from tests.rules.traces import TOTAL_ENV_STEPS, TRACES, Trace, trace, trace_of
+from tests.rules.traces import CUT_SHORT, TOTAL_ENV_STEPS, TRACES, Trace, trace, trace_of
 
 DETECTORS = (*DEFAULT, *OPTIONAL)
 
@@ -267,6 +267,24 @@ def test_a_batch_that_got_harder_speaks_for_a_high_learning_rate() -> None:
     without = {d.cause: d for d in monitor.diagnose()}["C201"]
     assert with_probe.confidence > without.confidence
     assert "the steps did it, not the data" in " ".join(with_probe.evidence_for)
+
+
+def test_a_dip_at_the_beginning_is_a_warning_and_one_that_stays_is_severe() -> None:
+    def severities(first: int, last: int) -> list[str]:
+        monitor = _monitor()
+        dip = {name: value for name, value in CUT_SHORT.items() if "eval" not in name}
+        low = trace_of(dip)[-1].signals
+        for index, step in enumerate(trace()):
+            signals = {**step.signals, "rollout.length_mean": 40.0}
+            if first <= index < last:
+                names = [name.replace("__", ".") for name in dip]
+                signals |= {name: low[name] for name in names}
+            monitor.observe(type(step)(step.index, step.env_steps, step.seconds, signals))
+        return [f.severity for f in monitor.findings if f.rule == "D010"]
+
+    assert severities(5, 20) == ["warning"]
+    assert severities(5, 40) == ["warning", "severe"]
+    assert severities(45, 60)[-1] == "severe"  # little time is left to come back
 
 
 def test_a_collapse_is_seen_without_the_spread_of_evaluations() -> None:
