@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from steadyrl.core.errors import ConfigError, WorkerLost
+from steadyrl.experiments import executor as executor_module
 from steadyrl.experiments.executor import LocalExecutor, make_executor
 
 
@@ -63,11 +64,23 @@ def test_workers_that_keep_dying_end_the_experiment_with_a_reason(tmp_path: Path
         list(LocalExecutor(workers=2).each(partial(always_die, folder=tmp_path), ["a", "b"]))
 
 
-def test_after_an_interruption_nothing_new_begins(tmp_path: Path) -> None:
+def test_an_interruption_reaches_the_caller(tmp_path: Path) -> None:
     names = ["a", *"bcdefghij"]
     with pytest.raises(KeyboardInterrupt):
         list(LocalExecutor(workers=2).each(partial(interrupt_at_a, folder=tmp_path), names))
-    assert not (tmp_path / "j").exists()
+    assert (tmp_path / "a").exists()
+
+
+def test_a_worker_that_was_interrupted_begins_nothing_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(executor_module, "_WORKER", {"parent": os.getppid(), "stopped": 0})
+    work = partial(interrupt_at_a, folder=tmp_path)
+    for name in ("a", "b"):
+        with pytest.raises(KeyboardInterrupt):
+            executor_module._work_unless_stopped(work, name)
+    assert (tmp_path / "a").exists()
+    assert not (tmp_path / "b").exists()  # the pool had handed it out already
 
 
 def test_leaving_early_leaves_the_rest_undone(tmp_path: Path) -> None:
