@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from steadyrl.algorithms.training import Training
-from steadyrl.core.config import flatten
 from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.errors import SteadyError, TrainingDiverged
 from steadyrl.core.machine import MachineMeter
@@ -20,6 +19,7 @@ from steadyrl.core.records import (
     number_to_json,
 )
 from steadyrl.stability.controllers import CONTROLLERS
+from steadyrl.stability.detectors.non_finite import RULE as NON_FINITE
 from steadyrl.stability.guard import MAX_ACTIONS, choose_action
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.probes import ask_all
@@ -28,7 +28,6 @@ from steadyrl.store.run_directory import RunDirectory
 
 GuardMode = Literal["off", "watch", "act", "stop"]
 
-NON_FINITE = "D001"
 NO_ACTIONS: Mapping[str, Any] = {"tried": [], "remedied": {}}
 
 
@@ -109,19 +108,18 @@ class Scribe:
         """Let the controllers that the config asks for change settings, from the next update on."""
         for controller in CONTROLLERS:
             adjustment = controller(self._monitor.window, self._config)
-            for name, value in adjustment.changes.items() if adjustment else ():
-                if adjustment and dict(flatten(self._config.plain()))[name] != value:
-                    self._training.live.change(
-                        name, value, step=step.index, because=adjustment.because
-                    )
+            if adjustment is None:
+                continue
+            for name, value in adjustment.changes.items():
+                self._training.live.change(name, value, step=step.index, because=adjustment.because)
         self._write_changes()
 
     def survive(self, error: TrainingDiverged, controls: Controls, observers: Observers) -> bool:
         """After divergence: open the black box, and go on from a good checkpoint if allowed."""
         at = self._last or Step(0, 0, 0.0, {})
         finding = Finding(
-            rule=NON_FINITE,
-            name="non-finite-signal",
+            rule=NON_FINITE.id,
+            name=NON_FINITE.name,
             severity="severe",
             step=at.index,
             env_steps=at.env_steps,
@@ -148,7 +146,7 @@ class Scribe:
             self._store.append_event(
                 "probe", worst.step, probe=evidence.probe, statement=evidence.statement, **values
             )
-        if any(finding.rule == NON_FINITE for finding in severe):
+        if any(finding.rule == NON_FINITE.id for finding in severe):
             self.dump_black_box(verdict)
         if self._guard == "stop":
             controls.stop("stopped", verdict)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,19 +11,32 @@ from steadyrl.algorithms import ddpg
 from steadyrl.algorithms.training import prepare
 from steadyrl.core.configs.ddpg import DDPGConfig
 from steadyrl.core.networks import Adam, DenseNetwork
+from steadyrl.core.records import Diagnosis, Finding
 from steadyrl.experience.replay import ReplayBuffer
-from steadyrl.experiments.fault_bench.bench import Result, is_effective, share, summarise
+from steadyrl.experiments.executor import HERE
+from steadyrl.experiments.fault_bench import bench, repair
+from steadyrl.experiments.fault_bench.bench import (
+    CaseTrial,
+    Result,
+    is_effective,
+    run_case,
+    share,
+    summarise,
+)
 from steadyrl.experiments.fault_bench.faults import (
     DEVELOPMENT_FAMILIES,
     FAULTS,
+    FIRST_FAULTY_SEED,
     Case,
     faulty_cases,
     healthy_cases,
 )
 from steadyrl.experiments.fault_bench.substitutions import SUBSTITUTIONS
-from steadyrl.experiments.trials import Outcome
+from steadyrl.experiments.trials import Outcome, Trial, is_done
 from steadyrl.stability.causes import CAUSES
 from steadyrl.stability.monitor import Monitor
+from steadyrl.stability.window import Window
+from steadyrl.store.run_directory import RunDirectory
 
 Make = Callable[..., DDPGConfig]
 
@@ -125,3 +139,108 @@ def test_wilson_intervals_hold_the_share_and_stay_within_bounds() -> None:
     assert share(0, 62)["high"] == pytest.approx(0.058, abs=0.001)
     assert share(0, 0)["share"] is None
     assert np.isclose(share(8, 10)["low"], 0.490, atol=0.002)
+
+
+def test_a_case_runs_with_its_fault_in_force_and_only_then(
+    small_config: Make, tmp_path: Path
+) -> None:
+    (fault,) = (fault for fault in FAULTS if fault.substitution == "target-not-updated")
+    for name, wanted in (("faulty", fault), ("healthy", None)):
+        case = Case(patient="pendulum", seed=0, fault=wanted, severity=2)
+        run_case(CaseTrial(name=name, config=small_config(), directory=tmp_path / name, case=case))
+    moved = {
+        name: [
+            step.signals["target.change"]
+            for step in RunDirectory.open(tmp_path / name).steps()
+            if "target.change" in step.signals
+        ]
+        for name in ("faulty", "healthy")
+    }
+    assert set(moved["faulty"]) == {0.0}
+    assert min(moved["healthy"][1:]) > 0.0
+
+
+@pytest.mark.parametrize(
+    ("status", "done"), [("finished", True), ("diverged", True), ("interrupted", False)]
+)
+def test_a_run_that_was_cut_off_is_not_taken_for_a_result(
+    status: str, done: bool, small_config: Make, tmp_path: Path
+) -> None:
+    trial = Trial(name="x", config=small_config(), directory=tmp_path / "x")
+    RunDirectory.create(trial.directory, trial.config).close()
+    (trial.directory / "summary.json").write_text(json.dumps({"status": status}))
+    assert is_done(trial) is done
+
+
+@pytest.fixture
+def rerun(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
+    """Re-runs are not made; their final return is what a test says for their folder's end."""
+    returns: dict[str, float] = {}
+
+    def read(_name: str, path: Path) -> Outcome:
+        value = next((v for end, v in returns.items() if path.name.endswith(end)), -1000.0)
+        return Outcome("x", path, "finished", (), value, 200.0, 0)
+
+    monkeypatch.setattr(repair, "run_trials", lambda trials, executor: iter(()))
+    monkeypatch.setattr(repair, "read_outcome", read)
+    monkeypatch.setattr(repair, "_window", lambda _result: Window(None))
+    monkeypatch.setattr(bench, "_start", lambda _result: -1000.0)
+    return returns
+
+
+def _said(case: Case, final: float, *causes: str) -> Result:
+    """A result with a warning, and with these causes if there are any."""
+    warning = Finding(
+        rule="D011", name="x", severity="warning", step=1, env_steps=1, message="", evidence={}
+    )
+    known = {cause.id: cause for cause in CAUSES}
+    diagnoses = [
+        Diagnosis(
+            cause=identity,
+            name="x",
+            confidence=0.9,
+            onset=1,
+            explains=("D011",),
+            evidence_for=(),
+            evidence_against=(),
+            would_decide="",
+            remedies=known[identity].remedies,
+        )
+        for identity in causes
+    ]
+    outcome = Outcome(case.name, Path(), "finished", (), final, 200.0, 0)
+    return Result(case, outcome, [warning] if causes else [], diagnoses)
+
+
+def test_a_repair_counts_if_the_fault_no_longer_hurts(
+    tmp_path: Path, rerun: dict[str, float]
+) -> None:
+    (fault,) = (fault for fault in FAULTS if fault.name == "learning-rate-high")
+    healthy = [_said(Case(patient="pendulum", seed=s), -200.0) for s in range(2)]
+    sick = Case(patient="pendulum", seed=FIRST_FAULTY_SEED, fault=fault, severity=2)
+    later = Case(patient="pendulum", seed=FIRST_FAULTY_SEED + 1, fault=fault, severity=2)
+    results = [*healthy, _said(sick, -1000.0, "C201"), _said(later, -1000.0, "C201")]
+    rerun["--prescribed"] = -210.0
+    rates = repair.repair_rates(results, tmp_path, seeds=1, executor=HERE, say=lambda _line: None)
+    assert (rates["prescribed"]["count"], rates["prescribed"]["of"]) == (1, 1)
+    assert rates["none"]["count"] == 0
+
+
+def test_harm_is_a_healthy_run_that_its_prescription_spoils(
+    tmp_path: Path, rerun: dict[str, float]
+) -> None:
+    plain = [_said(Case(patient="pendulum", seed=s), -200.0) for s in range(2)]
+    settings = {"gamma": 0.5}
+    slow = Case(patient="pendulum", seed=3, variant="slow-learner", settings=settings)
+    fine = Case(patient="pendulum", seed=2, variant="td3", settings=settings)
+    warned = _said(fine, -205.0, "C221")
+    poor = _said(slow, -900.0, "C221")  # fell short before any advice: not harmed by it
+    rates = repair.harm_rate(
+        [*plain, warned, poor], tmp_path, executor=HERE, say=lambda _line: None
+    )
+    assert (rates["count"], rates["of"], rates["re_run"]) == (1, 4, 1)
+    rerun["--prescribed"] = -200.0
+    rates = repair.harm_rate(
+        [*plain, warned, poor], tmp_path, executor=HERE, say=lambda _line: None
+    )
+    assert rates["count"] == 0

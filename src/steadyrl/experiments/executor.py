@@ -140,13 +140,7 @@ class RayExecutor:
             waiting = {submitted.remote(work, item): item for item in items}
             while waiting:
                 done, _ = ray.wait(list(waiting), num_returns=1)
-                try:
-                    ray.get(done[0])
-                except ray.exceptions.WorkerCrashedError:
-                    raise WorkerLost(
-                        f"a task died {MAX_LOSSES + 1} times (killed, or out of memory). Start it "
-                        "again and it goes on where it stopped."
-                    ) from None
+                _take(ray, done[0])
                 yield waiting.pop(done[0])
         finally:
             for reference in waiting:
@@ -177,6 +171,20 @@ class RayExecutor:
             socket.create_connection((host, int(port)), timeout=KNOCK_SECONDS).close()
 
 
+def _take(ray: Any, reference: Any) -> None:
+    """A finished task's end: nothing, the error it ended with, or that its workers kept dying."""
+    errors = ray.exceptions
+    try:
+        ray.get(reference)
+    except (errors.WorkerCrashedError, errors.NodeDiedError, errors.OutOfMemoryError):
+        raise WorkerLost(
+            f"a task died {MAX_LOSSES + 1} times (killed, or out of memory). Start it again and it "
+            "goes on where it stopped."
+        ) from None
+    except errors.RayTaskError as error:
+        raise error.cause from None
+
+
 def _ray() -> Any:
     try:
         import ray
@@ -193,7 +201,8 @@ def _begin_worker(threads: int, parent: int) -> None:
     os.environ.update(dict.fromkeys(THREAD_LIMITS, str(threads)))
     # Ctrl-C in a terminal reaches a whole process group. Here the parent alone hears it and tells
     # its workers once: a second signal would mean "stop without saving".
-    os.setpgid(0, 0)
+    if hasattr(os, "setpgid"):
+        os.setpgid(0, 0)
     if sys.platform == "linux":  # elsewhere a killed parent leaves workers to finish their item
         ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGTERM)
     _WORKER["parent"] = parent

@@ -28,7 +28,6 @@ from steadyrl.store.run_directory import RunDirectory
 from steadyrl.verdict import judge
 
 Decision = Literal["climb", "hold", "step back", "stop"]
-NON_FINITE = "D001"
 SETTING = "batch_size"
 
 
@@ -147,7 +146,7 @@ def _try_rung(
             for outcome in finished:
                 outcomes[by_name[outcome.name]] = outcome
                 say(f"  {outcome.name}: return {outcome.final_return:,.4g}, {outcome.status}")
-                if _not_finite(outcome):
+                if outcome.not_finite:
                     break  # at once: nothing that the other seeds do can save this rung
         tried = _judge_rung(config, size, gates, outcomes, passed)
         if tried.rung.decision != "hold":
@@ -197,7 +196,7 @@ def _judge_rung(
         results.append(GateResult(gate.measure, value.value, value.low, value.high, answer))
     answers = {result.answer for result in results if result.answer != "not measured"}
     decision: Decision = "climb"
-    if any(_not_finite(outcome) for outcome in outcomes.values()):
+    if any(outcome.not_finite for outcome in outcomes.values()):
         decision = "stop"
     elif "retreat" in answers:
         decision = "step back"
@@ -295,10 +294,6 @@ def _recommend(ladder: Ladder, config: RunConfig, folder: Path) -> None:
     header = f"# Recommended by the ladder ({ladder.gates} gates): {ladder.message}\n"
     write_atomically(folder / "recommended.yaml", (header + patched.to_yaml()).encode())
     _write(ladder, folder)
-
-
-def _not_finite(outcome: Outcome) -> bool:
-    return outcome.status == "diverged" or NON_FINITE in outcome.severe
 
 
 def _reasons(rung: Rung) -> str:

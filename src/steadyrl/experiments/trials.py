@@ -18,6 +18,7 @@ from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.errors import TrainingDiverged
 from steadyrl.experiments.executor import Executor
 from steadyrl.run import GuardMode, fork, resume, train
+from steadyrl.stability.detectors.non_finite import RULE as NON_FINITE
 from steadyrl.store.run_directory import RunDirectory
 
 LAST_EVALUATIONS = 3  # that count as a run's final performance
@@ -54,6 +55,11 @@ class Outcome:
         return self.status == "finished" and not self.severe
 
     @property
+    def not_finite(self) -> bool:
+        """A number stopped being one."""
+        return self.status == "diverged" or NON_FINITE.id in self.severe
+
+    @property
     def reward_per_step(self) -> float:
         """Mean reward of a step in the last evaluations."""
         return self.final_return / self.final_length if self.final_length else float("nan")
@@ -69,7 +75,7 @@ def run_trials(trials: Sequence[Trial], executor: Executor) -> Generator[Outcome
 def run_trial(trial: Trial) -> None:
     """Make the run, or what is missing of it. Divergence is an outcome, not an error."""
     path = trial.directory
-    if _is_done(trial):
+    if is_done(trial):
         return
     try:
         if any((path / "checkpoints").glob("step-*")):
@@ -113,7 +119,7 @@ def read_outcome(name: str, path: Path) -> Outcome:
     )
 
 
-def _is_done(trial: Trial) -> bool:
+def is_done(trial: Trial) -> bool:
     """Stopped by a finding is an end only for a trial that was meant to stop there."""
     if not (trial.directory / "summary.json").exists():
         return False

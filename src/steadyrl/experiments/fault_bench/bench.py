@@ -8,19 +8,17 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from steadyrl.core.errors import TrainingDiverged
 from steadyrl.core.records import SEVERITIES, Diagnosis, Finding
 from steadyrl.experiments.executor import Executor
 from steadyrl.experiments.fault_bench import environments  # noqa: F401 - registers them
 from steadyrl.experiments.fault_bench.faults import Case, faulty_cases, healthy_cases
-from steadyrl.experiments.trials import Outcome, read_outcome
-from steadyrl.run import train
+from steadyrl.experiments.statistics import wilson
+from steadyrl.experiments.trials import Outcome, Trial, is_done, read_outcome, run_trial
 from steadyrl.stability.causes import CAUSES
 from steadyrl.verdict import judge
 
@@ -67,29 +65,38 @@ def run_bench(
 ) -> list[Result]:
     """Run what is missing, then judge everything again from the files."""
     cases = [*healthy_cases(healthy_seeds), *faulty_cases(seeds)]
-    waiting = [case for case in cases if not (folder / case.name / "summary.json").exists()]
+    trials = [case_trial(case, folder) for case in cases]
+    waiting = [trial for trial in trials if not is_done(trial)]
     say(f"{len(cases)} runs, {len(waiting)} of them still to be made")
-    with closing(executor.each(partial(run_case, folder=folder), waiting)) as finished:
+    with closing(executor.each(run_case, waiting)) as finished:
         for number, _ in enumerate(finished, 1):
             if number % 20 == 0:
                 say(f"  {number} of {len(waiting)}")
     return [judge_case(case, folder) for case in cases]
 
 
-def run_case(case: Case, folder: Path) -> None:
-    """One run with its fault in force; a run that diverges is a result like any other."""
+@dataclass(frozen=True, kw_only=True)
+class CaseTrial(Trial):
+    """A case as a trial; its fault is in force while it runs."""
+
+    case: Case
+
+
+def case_trial(case: Case, folder: Path) -> CaseTrial:
+    """Where and how a case is run."""
+    return CaseTrial(name=case.name, config=case.config(), directory=folder / case.name, case=case)
+
+
+def run_case(trial: CaseTrial) -> None:
+    """One run with its fault in force."""
     # Imported here: the substitutions import the trainer, which only this process needs.
     from steadyrl.experiments.fault_bench.substitutions import SUBSTITUTIONS
 
-    fault, context = case.fault, nullcontext()
+    fault, context = trial.case.fault, nullcontext()
     if fault is not None and fault.substitution is not None:
-        context = SUBSTITUTIONS[fault.substitution](fault.strengths[case.severity])
-    path = folder / case.name
+        context = SUBSTITUTIONS[fault.substitution](fault.strengths[trial.case.severity])
     with context:
-        try:
-            train(case.config(), path)
-        except TrainingDiverged:
-            return
+        run_trial(trial)
 
 
 def judge_case(case: Case, folder: Path) -> Result:
@@ -195,19 +202,16 @@ def _mean(values: Any) -> float:
 
 
 def share(count: int, total: int) -> dict[str, Any]:
-    """A proportion with its Wilson interval (95 %)."""
+    """A proportion with its Wilson interval (95 %), as it is kept."""
     if total == 0:
         return {"count": 0, "of": 0, "share": None}
-    z, p = 1.96, count / total
-    middle = (p + z * z / (2 * total)) / (1 + z * z / total)
-    half = z / (1 + z * z / total) * math.sqrt(p * (1 - p) / total + z * z / (4 * total**2))
-    low, high = max(0.0, middle - half), min(1.0, middle + half)
+    found = wilson(count, total)
     return {
         "count": count,
         "of": total,
-        "share": round(p, 3),
-        "low": round(low, 3),
-        "high": round(high, 3),
+        "share": round(found.value, 3),
+        "low": round(found.low, 3),
+        "high": round(found.high, 3),
     }
 
 

@@ -7,7 +7,6 @@ a fresh seed under every arm; it counts as repaired if the fault is no longer ef
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,14 +14,12 @@ from typing import Any
 import numpy as np
 
 from steadyrl.core.configs.run import RunConfig
-from steadyrl.core.errors import TrainingDiverged
 from steadyrl.core.seeding import derived_seed
 from steadyrl.experiments.executor import Executor
 from steadyrl.experiments.fault_bench import environments  # noqa: F401 - registers them
 from steadyrl.experiments.fault_bench.bench import Result, is_effective, share
 from steadyrl.experiments.fault_bench.faults import FIRST_FAULTY_SEED
-from steadyrl.experiments.trials import read_outcome
-from steadyrl.run import train
+from steadyrl.experiments.trials import Trial, is_done, read_outcome, run_trials
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.remedies import REMEDIES
 from steadyrl.stability.window import Window
@@ -107,10 +104,11 @@ def harm_rate(
 
 
 def _run_missing(repairs: Sequence[Repair], executor: Executor) -> None:
-    waiting = [r for r in repairs if not (r.directory / "summary.json").exists()]
-    jobs = [(repair.config(), repair.directory) for repair in waiting]
-    with closing(executor.each(_run, jobs)) as finished:
-        list(finished)
+    trials = [
+        Trial(name=repair.directory.name, config=repair.config(), directory=repair.directory)
+        for repair in repairs
+    ]
+    list(run_trials([trial for trial in trials if not is_done(trial)], executor))
 
 
 def _repairable(result: Result) -> bool:
@@ -160,14 +158,6 @@ def _window(result: Result) -> Window:
     for step in RunDirectory.open(result.outcome.path).steps():
         monitor.observe(step)
     return monitor.window
-
-
-def _run(job: tuple[RunConfig, Path]) -> None:
-    config, directory = job
-    try:
-        train(config, directory)
-    except TrainingDiverged:
-        return
 
 
 def _still_effective(repair: Repair, healthy: Sequence[Result]) -> bool:

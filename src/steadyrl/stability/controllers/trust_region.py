@@ -1,6 +1,6 @@
 """After line searches failed in a row: a smaller trust region and more damping.
 
-It cannot mend a wrong direction (docs: study C8), but it ends a row of steps that are too long.
+It cannot mend a wrong direction, but it ends a row of steps that are too long.
 """
 
 from __future__ import annotations
@@ -25,7 +25,11 @@ def adjust(window: Window, config: RunConfig) -> Adjustment | None:
         return None
     kl = max(config.stabiliser_kl_floor, config.max_kl * config.stabiliser_kl_ratio)
     damping = min(config.stabiliser_damping_cap, config.damping * config.stabiliser_damping_ratio)
-    changes = {"max_kl": min(kl, config.max_kl), "damping": max(damping, config.damping)}
-    if changes == {"max_kl": config.max_kl, "damping": config.damping}:
+    changes = {}
+    if kl < config.max_kl:
+        changes["max_kl"] = kl
+    if damping > config.damping:
+        changes["damping"] = damping
+    if not changes:
         return None
     return Adjustment(changes, f"{straight} line searches in a row failed")
