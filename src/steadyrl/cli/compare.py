@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 from pathlib import Path
 
 from steadyrl.cli.engine import add_engine_flags, engine
 from steadyrl.cli.folder import claim_folder
+from steadyrl.cli.progress import timed_lines
 from steadyrl.cli.settings import parse_setting_flags, parse_with_settings
 from steadyrl.core.configs import load_config
 from steadyrl.core.configs.run import RunConfig
@@ -44,11 +44,7 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     folder = arguments.output or Path("runs") / default
     text = "".join(f"# {name}\n{config.to_yaml()}" for name, config in configs.items())
     claim_folder(folder, text, what="comparison of other configs")
-    started = time.monotonic()
-
-    def say(line: str) -> None:
-        sys.stderr.write(f"[{time.monotonic() - started:5.0f} s] {line}\n")
-
+    say = timed_lines()
     result = compare(
         configs,
         folder,

@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 from pathlib import Path
 
 from steadyrl.cli.engine import add_engine_flags, engine
 from steadyrl.cli.folder import claim_folder
-from steadyrl.cli.noise import parse_sizes
-from steadyrl.cli.settings import parse_with_settings
+from steadyrl.cli.progress import timed_lines
+from steadyrl.cli.settings import parse_sizes, parse_with_settings
 from steadyrl.core.configs import load_config
 
 EPILOG = """\
@@ -50,11 +49,7 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     gates, sizes = load_gates(arguments.gates), parse_sizes(arguments.batch_sizes)
     folder = arguments.output or Path("runs") / f"ladder-{default_name(config)}"
     claim_folder(folder, config.to_yaml() + gates.to_yaml(), what="ladder of another config")
-    started = time.monotonic()
-
-    def say(line: str) -> None:
-        sys.stderr.write(f"[{time.monotonic() - started:5.0f} s] {line}\n")
-
+    say = timed_lines()
     ladder = climb(
         config,
         sizes,

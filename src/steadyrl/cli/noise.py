@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from steadyrl.cli.settings import parse_with_settings
+from steadyrl.cli.settings import parse_sizes, parse_with_settings
 from steadyrl.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -57,20 +57,6 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     else:
         _print(report)
     return 0
-
-
-def parse_sizes(text: str) -> list[int]:
-    """Batch sizes from a comma-separated list."""
-    try:
-        sizes = [int(part) for part in text.split(",")]
-    except ValueError:
-        sizes = []
-    if not sizes or min(sizes) < 2:
-        raise ConfigError(
-            f"--batch-sizes '{text}': give whole numbers from 2 on, separated by commas, such as "
-            "64,512."
-        )
-    return sizes
 
 
 def _train_first(name: str, overrides: dict[str, object], after: int | None) -> Path:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -108,3 +110,13 @@ def describe_step(step: Step) -> str:
     return "  ".join(
         f"{label} {step.signals[name]:.4g}" for name, label in shown if name in step.signals
     )
+
+
+def timed_lines() -> Callable[[str], None]:
+    """Says lines on stderr, each with the seconds since this was called."""
+    started = time.monotonic()
+
+    def say(line: str) -> None:
+        sys.stderr.write(f"[{time.monotonic() - started:5.0f} s] {line}\n")
+
+    return say

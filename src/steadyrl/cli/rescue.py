@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 from pathlib import Path
 
 from steadyrl.cli.engine import add_engine_flags, engine
 from steadyrl.cli.folder import claim_folder
+from steadyrl.cli.progress import timed_lines
 from steadyrl.cli.settings import parse_setting_flags, parse_with_settings
 from steadyrl.core.configs import load_config
 
@@ -48,11 +48,7 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
 
     folder = arguments.output or Path("runs") / f"rescue-{default_name(config)}"
     claim_folder(folder, config.to_yaml(), what="rescue of another config")
-    started = time.monotonic()
-
-    def say(line: str) -> None:
-        sys.stderr.write(f"[{time.monotonic() - started:5.0f} s] {line}\n")
-
+    say = timed_lines()
     also = [parse_setting_flags([f"--{text}"]) for text in arguments.also]
     result = rescue(
         config, folder, seeds=arguments.seeds, executor=engine(arguments), also=also, say=say

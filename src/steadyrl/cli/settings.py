@@ -68,6 +68,20 @@ def parse_setting_flags(tokens: Sequence[str]) -> dict[str, Any]:
     return overrides
 
 
+def parse_sizes(text: str) -> list[int]:
+    """Batch sizes from a comma-separated list."""
+    try:
+        sizes = [int(part) for part in text.split(",")]
+    except ValueError:
+        sizes = []
+    if not sizes or min(sizes) < 2:
+        raise ConfigError(
+            f"--batch-sizes '{text}': give whole numbers from 2 on, separated by commas, such as "
+            "64,512."
+        )
+    return sizes
+
+
 def describe_settings(config: RunConfig) -> str:
     """All settings of a config with their values and meanings, for `--help`."""
     values = dict(flatten(config.plain()))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from steadyrl.cli.engine import add_engine_flags, engine
+from steadyrl.cli.progress import timed_lines
 from steadyrl.core.errors import ConfigError
 
 EPILOG = """\
@@ -49,11 +49,7 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
         raise ConfigError(f"seeds = {seeds}: use 1 or more.")
     folder = arguments.output or Path("runs") / f"study-{study.id.lower()}"
     folder.mkdir(parents=True, exist_ok=True)
-    started = time.monotonic()
-
-    def say(line: str) -> None:
-        sys.stderr.write(f"[{time.monotonic() - started:5.0f} s] {line}\n")
-
+    say = timed_lines()
     found = study.run(folder, seeds, arguments.quick, engine(arguments), say)
     record = {
         **asdict(found),

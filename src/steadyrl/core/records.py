@@ -144,6 +144,17 @@ class RunSummary:
         return record
 
 
+def without_nan(value: Json) -> Json:
+    """Plain values for strict JSON: what is not finite becomes null, tuples become lists."""
+    if isinstance(value, Mapping):
+        return {name: without_nan(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_nan(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
 def number_to_json(value: float) -> float | str:
     """A float that strict JSON can hold; `float()` reads it back exactly."""
     return value if math.isfinite(value) else str(value)

@@ -6,7 +6,6 @@ times makes chance look like an answer, so every look is held to a stricter leve
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.errors import ConfigError
+from steadyrl.core.records import without_nan
 from steadyrl.experiments.executor import HERE, Executor
 from steadyrl.experiments.statistics import (
     Estimate,
@@ -27,7 +27,7 @@ from steadyrl.experiments.statistics import (
     probability_of_improvement,
 )
 from steadyrl.experiments.trials import Outcome, Trial, run_trials
-from steadyrl.store.files import write_atomically
+from steadyrl.store.files import write_json
 from steadyrl.store.run_directory import RunDirectory
 
 Floats = NDArray[np.float64]
@@ -51,6 +51,11 @@ class History:
     seconds: float
     total_env_steps: int
     path: str
+
+    @property
+    def complete(self) -> bool:
+        """It ran to its end and has a final return."""
+        return self.status == "finished" and math.isfinite(self.final)
 
     @property
     def drawdown(self) -> float:
@@ -117,7 +122,7 @@ class Comparison:
 
     def to_json(self) -> dict[str, Any]:
         """As a plain dictionary; what is not finite is null."""
-        record: dict[str, Any] = json.loads(json.dumps(asdict(self)), parse_constant=lambda _: None)
+        record: dict[str, Any] = without_nan(asdict(self))
         return record
 
 
@@ -135,6 +140,7 @@ def compare(
     _refuse(configs, seeds)
     first_look = min(seeds, FEWEST_SEEDS)
     level = 1 - 0.05 / (seeds - first_look + 1 if stop_early else 1)
+    folder.mkdir(parents=True, exist_ok=True)
     histories: dict[str, list[History]] = {name: [] for name in configs}
     done = 0
     while done < seeds:
@@ -157,7 +163,7 @@ def compare(
             say(f"  {outcome.name}: return {outcome.final_return:,.4g}, {outcome.status}")
         done += count
         result = judge_arms(histories, threshold=threshold, level=level)
-        _write(result, folder)
+        write_json(folder / "compare.json", result.to_json())
         say(f"{done} seeds: {result.message}")
         if stop_early and done < seeds and all(contrast.clear for contrast in result.contrasts):
             say(f"the answer is clear: the other {seeds - done} seeds are not needed")
@@ -173,9 +179,9 @@ def judge_arms(
         threshold = _threshold(histories)
     result = Comparison(threshold, level)
     names = list(histories)
-    finals = {name: _by_seed(histories[name]) for name in names}
+    finals = _scores(histories)
     for name in names:
-        result.arms.append(_arm(name, histories[name], threshold))
+        result.arms.append(_arm(name, histories[name], finals[name], threshold))
     for name in names[1:]:
         ours, theirs = finals[name], finals[names[0]]
         difference = paired_difference([ours], [theirs], level=level)
@@ -213,20 +219,29 @@ def _owns(name: str, trial: Trial) -> bool:
     return trial.name == f"{name} seed {trial.config.seed}"
 
 
-def _by_seed(histories: Sequence[History]) -> Floats:
-    """Final returns in the order of seeds, so that arms can be paired. A lost run counts worst."""
-    return np.array([_score(h) for h in sorted(histories, key=lambda h: h.seed)])
+def _scores(histories: Mapping[str, Sequence[History]]) -> dict[str, Floats]:
+    """Final returns in the order of seeds, so that arms can be paired.
+
+    A run that did not finish has no final return, however good its last evaluation was: it counts
+    as the worst evaluation that any run of the comparison had.
+    """
+    everything = [h.returns for runs in histories.values() for h in runs if len(h.returns)]
+    worst = min((float(returns.min()) for returns in everything), default=0.0)
+    return {
+        name: np.array(
+            [
+                history.final if history.complete else worst
+                for history in sorted(runs, key=lambda history: history.seed)
+            ]
+        )
+        for name, runs in histories.items()
+    }
 
 
-def _score(history: History) -> float:
-    if math.isfinite(history.final):
-        return history.final
-    return float(history.returns.min()) if len(history.returns) else 0.0
-
-
-def _arm(name: str, histories: Sequence[History], threshold: float) -> Arm:
-    scores = _by_seed(histories)
+def _arm(name: str, histories: Sequence[History], scores: Floats, threshold: float) -> Arm:
     areas = np.array([h.returns.mean() if len(h.returns) else math.nan for h in histories])
+    if not np.isfinite(areas).any():
+        areas = scores  # none of its runs lived to an evaluation
     drawdowns = [h.drawdown for h in histories if math.isfinite(h.drawdown)]
     quarter, three = np.quantile(scores, [0.25, 0.75])
     return Arm(
@@ -269,7 +284,7 @@ def _threshold(histories: Mapping[str, Sequence[History]]) -> float:
     if not runs:
         return math.nan
     start = float(np.median([h.returns[0] for h in runs]))
-    best = max(float(np.median(_by_seed(part))) for part in histories.values() if part)
+    best = max(float(np.median(scores)) for scores in _scores(histories).values())
     return start + THRESHOLD * (best - start)
 
 
@@ -288,6 +303,8 @@ def _message(result: Comparison) -> str:
 def _refuse(configs: Mapping[str, RunConfig], seeds: int) -> None:
     if len(configs) < 2:
         raise ConfigError("compare needs at least two different configs.")
+    if any(not config.evaluation.episodes for config in configs.values()):
+        raise ConfigError("evaluation.episodes = 0: without evaluations nothing can be compared.")
     if seeds < 2:
         raise ConfigError(f"seeds = {seeds}: one seed has no spread. Use 2 or more, better 5.")
     tasks = {config.environment.id for config in configs.values()}
@@ -296,9 +313,3 @@ def _refuse(configs: Mapping[str, RunConfig], seeds: int) -> None:
             f"the configs train on different environments ({', '.join(sorted(tasks))}): their "
             "returns cannot be compared."
         )
-
-
-def _write(result: Comparison, folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(result.to_json(), indent=2)
-    write_atomically(folder / "compare.json", text.encode() + b"\n")

@@ -6,7 +6,6 @@ rung's answer stays open, as many fresh seeds again are run before it is held.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -18,12 +17,13 @@ import numpy as np
 
 from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.errors import ConfigError
+from steadyrl.core.records import without_nan
 from steadyrl.experiments.executor import HERE, Executor
 from steadyrl.experiments.gates import Answer, GateSet, Measured, interval
 from steadyrl.experiments.rung_evidence import evidence
 from steadyrl.experiments.statistics import Estimate
 from steadyrl.experiments.trials import Outcome, Trial, run_trials
-from steadyrl.store.files import write_atomically
+from steadyrl.store.files import write_atomically, write_json
 from steadyrl.store.run_directory import RunDirectory
 from steadyrl.verdict import judge
 
@@ -75,7 +75,7 @@ class Ladder:
 
     def to_json(self) -> dict[str, Any]:
         """As a plain dictionary; what was not measured is null."""
-        record: dict[str, Any] = json.loads(json.dumps(asdict(self)), parse_constant=lambda _: None)
+        record: dict[str, Any] = without_nan(asdict(self))
         return record
 
 
@@ -97,9 +97,12 @@ def climb(
         raise ConfigError(f"algorithm '{config.algorithm}' has no {SETTING} to climb.")
     if seeds < 1:
         raise ConfigError(f"seeds = {seeds}: use 1 or more.")
+    if not config.evaluation.episodes:
+        raise ConfigError("evaluation.episodes = 0: without evaluations no rung can be judged.")
     sizes = sorted(set(batch_sizes))
     for size in sizes:
         _at(config, size)  # refuse a size that cannot be before hours are spent
+    folder.mkdir(parents=True, exist_ok=True)
     ladder = Ladder(name, gates_name, gates.about)
     passed: list[_Tried] = []
     for number, size in enumerate(sizes):
@@ -107,7 +110,7 @@ def climb(
         tried = _try_rung(config, size, gates, folder, seeds, passed, executor, say)
         ladder.rungs.append(tried.rung)
         say(f"batch {size:,}: {tried.rung.decision} ({_reasons(tried.rung)})")
-        _write(ladder, folder)
+        write_json(folder / "ladder.json", ladder.to_json())
         if tried.rung.decision == "climb":
             passed.append(tried)
         elif not every_rung:
@@ -234,14 +237,10 @@ def _shortfalls(measured: dict[int, Measured], passed: Sequence[_Tried]) -> list
     gained = float(np.mean([r.final(signal) - r.start(signal) for r in best.measured.values()]))
     if not gained > 0:
         return [0.0] * len(measured)
-    reference = float(np.mean([run.final(signal) for run in best.measured.values()]))
+    theirs = {seed: run.final(signal) for seed, run in best.measured.items()}
+    usual = float(np.mean(list(theirs.values())))
     return [
-        (
-            (best.measured[seed].final(signal) if seed in best.measured else reference)
-            - run.final(signal)
-        )
-        / gained
-        for seed, run in measured.items()
+        (theirs.get(seed, usual) - run.final(signal)) / gained for seed, run in measured.items()
     ]
 
 
@@ -280,7 +279,7 @@ def _recommend(ladder: Ladder, config: RunConfig, folder: Path) -> None:
         ladder.message = "no rung passed its gates: change the config, not the batch size"
         if any(rung.decision == "hold" for rung in ladder.rungs):
             ladder.message = "no rung passed clearly: more seeds or a longer budget would decide"
-        _write(ladder, folder)
+        write_json(folder / "ladder.json", ladder.to_json())
         return
     best = max(passed, key=lambda rung: rung.final_return.value)
     level = [rung for rung in passed if not rung.final_return.high < best.final_return.low]
@@ -293,7 +292,7 @@ def _recommend(ladder: Ladder, config: RunConfig, folder: Path) -> None:
     patched = _at(config, chosen.batch_size)
     header = f"# Recommended by the ladder ({ladder.gates} gates): {ladder.message}\n"
     write_atomically(folder / "recommended.yaml", (header + patched.to_yaml()).encode())
-    _write(ladder, folder)
+    write_json(folder / "ladder.json", ladder.to_json())
 
 
 def _reasons(rung: Rung) -> str:
@@ -302,9 +301,3 @@ def _reasons(rung: Rung) -> str:
     if rung.decision == "stop":
         named.append("a number that is not finite")
     return ", ".join(named) or "every gate passed"
-
-
-def _write(ladder: Ladder, folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(ladder.to_json(), indent=2)
-    write_atomically(folder / "ladder.json", text.encode() + b"\n")

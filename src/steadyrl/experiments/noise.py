@@ -6,7 +6,6 @@ and the actor apart, batches drawn as training draws them and as stretches in ti
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
@@ -26,6 +25,7 @@ from steadyrl.core.noise_scale import (
     noise_scale,
     variance_ratio,
 )
+from steadyrl.core.records import without_nan
 from steadyrl.core.seeding import derived_seed
 from steadyrl.store.run_directory import RunDirectory
 
@@ -85,7 +85,7 @@ class NoiseReport:
 
     def to_json(self) -> dict[str, Any]:
         """As strict JSON: what could not be measured is null."""
-        record: dict[str, Any] = _strict(asdict(self))
+        record: dict[str, Any] = without_nan(asdict(self))
         return record
 
 
@@ -173,13 +173,3 @@ def _ratios(at_size: dict[int, dict[str, NoiseScale]]) -> list[VarianceRatio]:
                 VarianceRatio(part, smaller, larger, value * factor, low * factor, high * factor)
             )
     return ratios
-
-
-def _strict(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _strict(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_strict(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

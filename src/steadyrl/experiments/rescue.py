@@ -17,14 +17,14 @@ import numpy as np
 
 from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.errors import ConfigError
-from steadyrl.core.records import Diagnosis, Finding
+from steadyrl.core.records import Diagnosis, Finding, without_nan
 from steadyrl.core.seeding import derived_seed
 from steadyrl.experiments.executor import HERE, Executor
 from steadyrl.experiments.trials import Outcome, Trial, read_outcome, run_trial, run_trials
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.remedies import REMEDIES
 from steadyrl.stability.window import Window
-from steadyrl.store.files import write_atomically
+from steadyrl.store.files import write_atomically, write_json
 from steadyrl.store.run_directory import RunDirectory
 from steadyrl.verdict import judge
 
@@ -56,8 +56,8 @@ class Rescue:
     control: Outcome | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """As a plain dictionary."""
-        return {
+        """As a plain dictionary; what was not measured is null."""
+        record: dict[str, Any] = {
             "status": self.status,
             "message": self.message,
             "findings": [finding.to_json() for finding in self.findings],
@@ -67,6 +67,8 @@ class Rescue:
             "control": None if self.control is None else _row(self.control),
             "chosen": None if self.chosen is None else asdict(self.chosen),
         }
+        plain: dict[str, Any] = without_nan(record)
+        return plain
 
 
 def rescue(
@@ -320,5 +322,5 @@ def _write_config(config: RunConfig, chosen: Candidate, result: Rescue, folder: 
 
 
 def _written(result: Rescue, folder: Path) -> Rescue:
-    write_atomically(folder / "rescue.json", json.dumps(result.to_json(), indent=2).encode())
+    write_json(folder / "rescue.json", result.to_json())
     return result

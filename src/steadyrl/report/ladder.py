@@ -12,7 +12,7 @@ from rich.markup import escape as plain
 from rich.table import Table
 
 from steadyrl.report.html import render_body
-from steadyrl.report.page import COLORS, Chart, card, page, table
+from steadyrl.report.page import COLORS, Chart, card, number, page, table
 from steadyrl.store.files import write_atomically
 from steadyrl.store.run_directory import RunDirectory
 
@@ -86,11 +86,11 @@ def _rows(story: dict[str, Any]) -> list[tuple[str, ...]]:
             (
                 f"{rung['batch_size']:,}",
                 used,
-                _number(rung["samples_per_second"], ",.0f"),
-                f"{_number(rung['minutes'], '.1f')} min",
-                f"{_number(returns['value'], ',.3g')} ({_number(returns['low'], ',.3g')} to "
-                f"{_number(returns['high'], ',.3g')})",
-                _number(length["value"], ",.0f"),
+                number(rung["samples_per_second"], ",.0f"),
+                f"{number(rung['minutes'], '.1f')} min",
+                f"{number(returns['value'], ',.3g')} ({number(returns['low'], ',.3g')} to "
+                f"{number(returns['high'], ',.3g')})",
+                number(length["value"], ",.0f"),
                 rung["decision"],
                 _advice(rung, story["recommended"]),
             )
@@ -106,7 +106,7 @@ def _advice(rung: dict[str, Any], recommended: int | None) -> str:
 
 def _failed(rung: dict[str, Any]) -> str:
     failed = [gate for gate in rung["gates"] if gate["answer"] == "retreat"]
-    return "; ".join(f"{gate['measure']} = {_number(gate['value'], ',.4g')}" for gate in failed)
+    return "; ".join(f"{gate['measure']} = {number(gate['value'], ',.4g')}" for gate in failed)
 
 
 def _charts(story: dict[str, Any]) -> list[Chart]:
@@ -129,12 +129,12 @@ def _charts(story: dict[str, Any]) -> list[Chart]:
         ("Time", "minutes for the whole budget", [r["minutes"] for r in rungs]),
     )
     charts = []
-    for number, (title, about, values) in enumerate(plots):
+    for index, (title, about, values) in enumerate(plots):
         trace: dict[str, Any] = {"x": sizes, "y": values, "mode": "lines+markers", "line": line}
         trace["marker"] = {"color": shades, "size": 10}
         if title == "Return":
             trace["error_y"] = bars
-        identity = f"ladder{number}"
+        identity = f"ladder{index}"
         chart = {"id": identity, "traces": [trace], "x": "batch size", "axis": "category"}
         charts.append({**chart, "title": title, "about": about})
     return charts
@@ -142,7 +142,3 @@ def _charts(story: dict[str, Any]) -> list[Chart]:
 
 def _gap(larger: float | None, smaller: float | None) -> float:
     return 0.0 if larger is None or smaller is None else larger - smaller
-
-
-def _number(value: float | None, spec: str) -> str:
-    return "-" if value is None else format(value, spec)

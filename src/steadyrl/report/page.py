@@ -87,6 +87,11 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return f"<div class='scroll'><table><tr>{titles}</tr>{body}</table></div>"
 
 
+def number(value: float | None, spec: str) -> str:
+    """A figure from a kept result, where null means that it was not measured."""
+    return "-" if value is None else format(value, spec)
+
+
 def legend(names: Sequence[str]) -> str:
     """Names beside their colours, in the order of the traces."""
     return "".join(

@@ -12,7 +12,7 @@ from rich.markup import escape as plain
 from rich.table import Table
 
 from steadyrl.report.html import render
-from steadyrl.report.page import table
+from steadyrl.report.page import number, table
 from steadyrl.store.files import write_atomically
 from steadyrl.store.run_directory import RunDirectory
 
@@ -56,8 +56,9 @@ def hypotheses(story: dict[str, Any]) -> list[str]:
         if row["origin"] == "asked for":
             verdict = "helped" if row["helped"] else "did not help, so that was not the cause"
             said.append(
-                f"{row['name']} {verdict}: episodes of {row['final_length']:,.0f} steps, "
-                f"return {row['final_return']:,.4g}"
+                f"{row['name']} {verdict}: "
+                f"episodes of {number(row['final_length'], ',.0f')} steps, "
+                f"return {number(row['final_return'], ',.4g')}"
             )
     return said
 
@@ -110,7 +111,7 @@ def _rows(story: dict[str, Any]) -> list[tuple[str, ...]]:
 def _result(row: dict[str, Any]) -> tuple[str, str, str]:
     sick = " ".join(row["severe"])
     state = "healthy" if row["status"] == "finished" and not sick else f"{row['status']} {sick}"
-    return f"{row['final_return']:,.4g}", f"{row['final_length']:,.0f}", state
+    return f"{number(row['final_return'], ',.4g')}", f"{number(row['final_length'], ',.0f')}", state
 
 
 def _verified_table(story: dict[str, Any]) -> Table:
@@ -121,8 +122,8 @@ def _verified_table(story: dict[str, Any]) -> Table:
         before, after = row["before"], row["after"]
         grid.add_row(
             str(row["seed"]),
-            f"{before['final_return']:,.4g}, {before['final_length']:,.0f}",
-            f"{after['final_return']:,.4g}, {after['final_length']:,.0f}",
+            f"{number(before['final_return'], ',.4g')}, {number(before['final_length'], ',.0f')}",
+            f"{number(after['final_return'], ',.4g')}, {number(after['final_length'], ',.0f')}",
             "yes" if row["better"] else "no",
         )
     return grid

@@ -41,6 +41,11 @@ def write_atomically(path: Path, content: bytes) -> None:
             scratch.unlink(missing_ok=True)
 
 
+def write_json(path: Path, record: Any) -> None:
+    """A record that people may read, all of it or nothing."""
+    write_atomically(path, json.dumps(record, indent=2, allow_nan=False).encode() + b"\n")
+
+
 def write_and_sync(path: Path, content: bytes) -> None:
     """Write and wait until the disk has it."""
     with path.open("wb") as file:
