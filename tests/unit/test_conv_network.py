@@ -12,9 +12,10 @@ from steadyrl.core.conv_network import ConvNetwork
 FRAMES = (2, 40, 40)
 
 
-@pytest.fixture
-def network(monkeypatch: pytest.MonkeyPatch) -> ConvNetwork:
+@pytest.fixture(params=[0, 4096], ids=["recomputed", "kept"])
+def network(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> ConvNetwork:
     monkeypatch.setattr(conv_network, "CHUNK", 4)
+    monkeypatch.setattr(conv_network, "KEPT", request.param)
     return ConvNetwork(FRAMES, 3, gain=1.0, extra=2, seed=1)
 
 
@@ -24,7 +25,12 @@ def _frames(rows: int) -> torch.Tensor:
 
 
 def _whole(network: ConvNetwork, flat: torch.Tensor, frames: torch.Tensor) -> torch.Tensor:
-    return network._pass(network._split(flat), frames)
+    """The same network as autograd sees it: plain operations, everything at once."""
+    current, weights = frames.float() / 255.0, iter(network._split(flat))
+    for stride in (4, 2, 1):
+        current = torch.conv2d(current, next(weights), next(weights), stride=stride).relu()
+    current = torch.nn.functional.linear(current.flatten(1), next(weights), next(weights)).relu()
+    return torch.nn.functional.linear(current, next(weights), next(weights))
 
 
 def test_outputs_in_parts_are_those_of_the_whole(network: ConvNetwork) -> None:
@@ -46,8 +52,6 @@ def test_gradients_in_parts_are_autograds_on_the_whole(network: ConvNetwork) -> 
     assert network.extra_gradient.tolist() == [7.0, 7.0]  # not the products' to overwrite
 
 
-# torch.func itself still imports torch.jit
-@pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")
 def test_a_tangent_in_parts_is_the_derivative_along_a_direction(network: ConvNetwork) -> None:
     frames = _frames(10)
     generator = torch.Generator().manual_seed(2)

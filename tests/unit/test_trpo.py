@@ -125,9 +125,10 @@ def test_the_fisher_product_is_the_curvature_of_the_kl(task: str, trpo_config: M
     config = trpo_config(environment__id=task, hidden_sizes=[4], damping=0.0)
     learner, data = _learner(config)
     actor, policy = learner.actor, learner.policy
-    product = trpo.fisher_product(learner, data, config)
+    product = trpo.FisherProduct(learner, data, config)
     outputs = actor.forward(data.observations).clone()
     flat = actor.parameters.clone()
+    assert isinstance(actor, DenseNetwork)
     sizes, extra = actor.sizes, len(actor.extra)
 
     def divergence(parameters: torch.Tensor) -> torch.Tensor:
@@ -153,7 +154,9 @@ def test_the_gradient_that_is_followed_is_the_objectives_own(trpo_config: Make) 
     config = trpo_config(entropy_weight=0.3)
     learner, data = _learner(config)
     gains = normalised(data.advantages)
-    slope, entropy_slope = trpo.slopes(learner, data, gains, 0.3)
+    _, outputs = trpo.objective(learner, data, gains, 0.3)
+    slope = trpo.ascent(learner, outputs, data, gains, 0.3)
+    entropy_slope = trpo.FisherProduct(learner, data, config).entropy_slope(0.3)
     before = learner.actor.parameters.clone()
     direction = torch.randn(len(slope), generator=torch.Generator().manual_seed(0))
 
@@ -253,10 +256,11 @@ def test_fisher_products_on_a_share_of_the_samples_point_the_same_way(trpo_confi
     config = trpo_config(rollout_length=512)
     learner, data = _learner(config)
     gains = normalised(data.advantages)
-    slope, _ = trpo.slopes(learner, data, gains, 0.0)
+    _, outputs = trpo.objective(learner, data, gains, 0.0)
+    slope = trpo.ascent(learner, outputs, data, gains, 0.0)
     directions = []
     for share in (1.0, 0.25):
-        product = trpo.fisher_product(learner, data, config.replaced({"fisher_share": share}))
+        product = trpo.FisherProduct(learner, data, config.replaced({"fisher_share": share}))
         directions.append(conjugate_gradient(product, slope, iterations=10).direction)
     assert float(torch.cosine_similarity(directions[0], directions[1], dim=0)) > 0.95
 

@@ -23,7 +23,8 @@ from steadyrl.core.configs.ddpg import DDPGConfig
 from steadyrl.core.networks import DenseNetwork
 from steadyrl.core.records import Step
 from steadyrl.core.signals import Meter
-from steadyrl.environments.envs import Envs, Transitions, to_bounds
+from steadyrl.environments.backends import Transitions
+from steadyrl.environments.envs import Envs, to_bounds
 from steadyrl.environments.evaluate import evaluate
 from steadyrl.experience.replay import Batch, PrioritisedReplayBuffer
 
@@ -46,8 +47,7 @@ def train_ddpg(live: LiveConfig[DDPGConfig], envs: Envs, learner: DDPGLearner) -
                 for _ in range(trainings * config.updates_per_training):
                     meter.add(update(learner, draw(learner, config), config))
         meter.add(inspect(learner, envs, config, td_targets))
-        every, episodes = config.evaluation.every_env_steps, config.evaluation.episodes
-        if episodes and envs.steps_taken // every > taken_before // every:
+        if config.evaluation.due(taken_before, envs.steps_taken):
             meter.add(evaluate_policy(learner, config))
         seconds = time.perf_counter() - started
         learner.seconds += seconds

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from steadyrl.core.configs.ddpg import DDPGConfig
 from steadyrl.core.errors import EnvironmentFault
-from steadyrl.core.networks import Adam, DenseNetwork
+from steadyrl.core.networks import Adam, DenseNetwork, norm
 from steadyrl.core.normalize import RunningMoments
 from steadyrl.core.seeding import Generators, integer_seed
 from steadyrl.environments.envs import Envs
@@ -164,8 +164,3 @@ def continuous_actions(envs: Envs) -> Box:
             "with finite bounds (a bounded Box)."
         )
     return actions
-
-
-def norm(vector: Tensor) -> float:
-    """Euclidean length."""
-    return float(torch.linalg.vector_norm(vector))

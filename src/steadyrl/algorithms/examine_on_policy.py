@@ -18,7 +18,7 @@ from torch import Tensor
 from steadyrl.algorithms.on_policy_learner import OnPolicyLearner, collect, with_advantages
 from steadyrl.core.configs.ppo import OnPolicyConfig
 from steadyrl.core.losses import normalised
-from steadyrl.core.networks import DenseNetwork
+from steadyrl.core.networks import Network
 from steadyrl.environments.envs import Envs
 from steadyrl.experience.rollout import Samples
 
@@ -90,7 +90,7 @@ def examine(learner: OnPolicyLearner) -> dict[str, float]:
     }
 
 
-def _layer_shares(network: DenseNetwork, gradient: Floats) -> list[float]:
+def _layer_shares(network: Network, gradient: Floats) -> list[float]:
     lengths = [len(part) for part in network.layer_gradients()]
     squares, start = [], 0
     for length in lengths:
@@ -109,12 +109,16 @@ def first_non_finite(learner: OnPolicyLearner) -> str | None:
 
 
 def last_batch(learner: OnPolicyLearner) -> NDArray[Any]:
-    """The newest rollout's rows: observations, advantage, return, log-probability."""
+    """The newest rollout's rows: observations (unless images), advantage, return, log-probability.
+
+    Images are left out: a rollout of them is as large as a checkpoint, and rarely the culprit.
+    """
     data = learner.last
     if data is None:
         return np.zeros((0, 0), dtype=np.float32)
     columns = (data.advantages, data.returns, data.log_probs)
-    joined = torch.cat((data.observations, *(column[:, None] for column in columns)), dim=1)
+    seen = () if learner.images else (data.observations,)
+    joined = torch.cat((*seen, *(column[:, None] for column in columns)), dim=1)
     return joined.cpu().numpy().copy()
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from torch import Tensor
 
-from steadyrl.algorithms.ddpg_learner import DDPGLearner, as_inputs, norm
+from steadyrl.algorithms.ddpg_learner import DDPGLearner, as_inputs
 from steadyrl.core.configs.ddpg import DDPGConfig
-from steadyrl.core.networks import dormant_share
+from steadyrl.core.networks import dormant_share, norm
 from steadyrl.environments.envs import Envs
 from steadyrl.experience.replay import Batch
 

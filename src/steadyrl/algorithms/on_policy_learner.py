@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from steadyrl.core.advantages import advantages
+from steadyrl.core.advantages import advantages, explained_variance
 from steadyrl.core.configs.ppo import OnPolicyConfig
-from steadyrl.core.networks import Adam, DenseNetwork
+from steadyrl.core.conv_network import ConvNetwork
+from steadyrl.core.errors import ConfigError
+from steadyrl.core.networks import Adam, DenseNetwork, Network
 from steadyrl.core.noise_scale import NoiseMeter
 from steadyrl.core.normalize import RewardScale, RunningMoments
 from steadyrl.core.policies import policy_for
+from steadyrl.core.records import Step
 from steadyrl.core.seeding import Generators, integer_seed
+from steadyrl.core.signals import Meter
 from steadyrl.environments.envs import Envs
 from steadyrl.environments.evaluate import evaluate
 from steadyrl.experience.rollout import Rollout, Samples, samples
@@ -24,22 +30,37 @@ Array = NDArray[Any]
 ADAM_EPSILON = 1e-5  # Schulman's own; with 1e-8 rare tiny gradients take full steps
 
 
+class _Common(TypedDict):
+    gain: float
+    extra: int
+    seed: int
+    device: torch.device
+
+
 class OnPolicyLearner:
     """Policy and value networks, optimisers, normalisers, generators and counters."""
 
     def __init__(self, config: OnPolicyConfig, envs: Envs, device: torch.device) -> None:
         self.policy = policy_for(envs.action_space, envs.id)
-        size = int(np.prod(envs.observation_space.shape or (1,)))
+        space = envs.observation_space
+        self.images = len(space.shape or ()) == 3 and space.dtype == np.uint8
+        self.shape = tuple(space.shape or (1,)) if self.images else (math.prod(space.shape or ()),)
+        if self.images and config.normalize_observations:
+            raise ConfigError(
+                f"normalize_observations = true: the observations of '{envs.id}' are images, whose "
+                "values are divided by 255 already. Leave it off."
+            )
 
-        def network(outputs: int, name: str, gain: float, extra: int = 0) -> DenseNetwork:
+        def network(outputs: int, name: str, gain: float, extra: int = 0) -> Network:
+            seed, precision = integer_seed(config.seed, name), config.compute.precision
+            common: _Common = {"gain": gain, "extra": extra, "seed": seed, "device": device}
+            if self.images:
+                return ConvNetwork(self.shape, outputs, **common, precision=precision)
             return DenseNetwork(
-                (size, *config.hidden_sizes, outputs),
+                (*self.shape, *config.hidden_sizes, outputs),
                 hidden=config.activation,
-                gain=gain,
-                extra=extra,
-                seed=integer_seed(config.seed, name),
-                device=device,
-                precision=config.compute.precision,
+                **common,
+                precision=precision,
             )
 
         self.actor = network(self.policy.outputs, "actor", 0.01, self.policy.extra)
@@ -47,7 +68,7 @@ class OnPolicyLearner:
         self.critic = network(1, "critic", 1.0)
         self.actor_optimizer = Adam(self.actor, ADAM_EPSILON)
         self.critic_optimizer = Adam(self.critic, ADAM_EPSILON)
-        self.moments = RunningMoments((size,))
+        self.moments = RunningMoments(self.shape if config.normalize_observations else ())
         self.reward_scale = RewardScale(envs.count)
         self.noise = NoiseMeter()
         self.generators = Generators(config.seed)
@@ -55,14 +76,16 @@ class OnPolicyLearner:
         self.seconds = 0.0
         self.last: Samples | None = None  # of the newest rollout; not part of the state
 
-    def inputs(self, observations: Array, config: OnPolicyConfig) -> NDArray[np.float32]:
-        """Observations as the networks see them."""
+    def inputs(self, observations: Array, config: OnPolicyConfig) -> Array:
+        """Observations as the networks see them: images as they are, all else flat float32."""
+        if self.images:
+            return observations
         flat = observations.reshape(len(observations), -1)
         if config.normalize_observations:
             return self.moments.normalize(flat)
         return np.ascontiguousarray(flat, dtype=np.float32)
 
-    def values(self, inputs: NDArray[np.float32]) -> NDArray[np.float32]:
+    def values(self, inputs: Array) -> NDArray[np.float32]:
         """The critic's, all in one pass."""
         if not len(inputs):
             return np.zeros(0, dtype=np.float32)
@@ -103,12 +126,12 @@ def collect(learner: OnPolicyLearner, envs: Envs, config: OnPolicyConfig) -> Rol
     Observations are stored as the policy saw them, and the normaliser learns from them afterwards:
     were it to move in between, the update would meet other inputs than the actions were chosen on.
     """
-    size = learner.actor.sizes[0]
-    rollout = Rollout(config.rollout_length, envs.count, (size,))
+    kind = np.uint8 if learner.images else np.float32
+    rollout = Rollout(config.rollout_length, envs.count, learner.shape, kind)
     generator = learner.generators["actions"]
     extra = learner.actor.extra.cpu().numpy()
     seen = []
-    for time in range(config.rollout_length):
+    for at in range(config.rollout_length):
         observations = learner.inputs(envs.observations, config)
         if config.normalize_observations:
             seen.append(envs.observations.reshape(envs.count, -1))
@@ -116,19 +139,21 @@ def collect(learner: OnPolicyLearner, envs: Envs, config: OnPolicyConfig) -> Rol
         actions, log_probs = learner.policy.sample(outputs, extra, generator)
         result = envs.step(learner.policy.for_environment(actions))
         rewards = result.rewards
+        if config.reward_clip is not None:
+            rewards = np.clip(rewards, -config.reward_clip, config.reward_clip)
         if config.normalize_rewards:
             ended = result.terminated | result.truncated
             rewards = learner.reward_scale.scale(rewards, ended, config.gamma)
-        rollout.observations[time] = observations
-        rollout.store_actions(time, actions)
-        rollout.log_probs[time] = log_probs
-        rollout.rewards[time] = rewards
-        rollout.terminated[time] = result.terminated
+        rollout.observations[at] = observations
+        rollout.store_actions(at, actions)
+        rollout.log_probs[at] = log_probs
+        rollout.rewards[at] = rewards
+        rollout.terminated[at] = result.terminated
         if result.truncated.any():
-            rollout.truncated[time] = result.truncated & ~result.terminated
-            for copy in np.flatnonzero(rollout.truncated[time]):
+            rollout.truncated[at] = result.truncated & ~result.terminated
+            for copy in np.flatnonzero(rollout.truncated[at]):
                 cut = learner.inputs(result.next_observations[copy : copy + 1], config)[0]
-                rollout.cuts.append((time, int(copy), cut))
+                rollout.cuts.append((at, int(copy), cut))
     rollout.last_observations = learner.inputs(envs.observations, config)
     for batch in seen:
         learner.moments.add(batch)
@@ -140,14 +165,14 @@ def with_advantages(
 ) -> tuple[Samples, dict[str, float]]:
     """What the rollout teaches. All values come from one pass of the critic as it stood."""
     steps, copies = rollout.length, rollout.copies
-    everything = rollout.observations.reshape(steps * copies, -1)
+    everything = rollout.observations.reshape(steps * copies, *learner.shape)
     rollout.values = learner.values(everything).reshape(steps, copies)
     last = learner.values(rollout.last_observations)
     cut_values = np.zeros_like(rollout.values)
     if rollout.cuts:
         found = learner.values(np.stack([cut for _, _, cut in rollout.cuts]))
-        for (time, copy, _), value in zip(rollout.cuts, found, strict=True):
-            cut_values[time, copy] = value
+        for (at, copy, _), value in zip(rollout.cuts, found, strict=True):
+            cut_values[at, copy] = value
     gained = advantages(
         rollout.rewards,
         rollout.values,
@@ -160,15 +185,15 @@ def with_advantages(
     )
     data = samples(rollout, gained, learner.actor.device)
     returns = gained + rollout.values
-    spread = float(returns.var())
     signals = {
         "advantage.std": float(gained.std()),
-        "return.std": float(np.sqrt(spread)),
+        "return.std": float(returns.std()),
         "rollout.reward_mean": float(rollout.rewards.mean()),
         "rollout.reward_negative_share": float((rollout.rewards < 0).mean()),
     }
-    if spread > 0:
-        signals["value.explained_variance"] = 1.0 - float((returns - rollout.values).var()) / spread
+    explained = explained_variance(rollout.values, returns)
+    if not math.isnan(explained):
+        signals["value.explained_variance"] = explained
     learner.last = data
     return data, signals
 
@@ -182,3 +207,24 @@ def evaluate_policy(learner: OnPolicyLearner, config: OnPolicyConfig) -> dict[st
         return learner.policy.for_environment(learner.policy.best(outputs))
 
     return evaluate(policy, config, index=learner.evaluations, gamma=config.gamma).signals()
+
+
+def finish_step(
+    learner: OnPolicyLearner,
+    envs: Envs,
+    config: OnPolicyConfig,
+    meter: Meter,
+    *,
+    started: float,
+    taken_before: int,
+) -> Step:
+    """An update's end: how the episodes went, an evaluation if one is due, the Step itself."""
+    meter.add({"train.updates": float(learner.updates)})
+    meter.add(envs.episode_signals())
+    if config.evaluation.due(taken_before, envs.steps_taken):
+        meter.add(evaluate_policy(learner, config))
+    seconds = time.perf_counter() - started
+    learner.seconds += seconds
+    learner.steps += 1
+    meter.add({"time.env_steps_per_second": (envs.steps_taken - taken_before) / seconds})
+    return Step(learner.steps, envs.steps_taken, learner.seconds, meter.read())

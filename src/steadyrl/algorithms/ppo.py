@@ -17,15 +17,15 @@ from torch import Tensor
 from steadyrl.algorithms.on_policy_learner import (
     OnPolicyLearner,
     collect,
-    evaluate_policy,
+    finish_step,
     with_advantages,
 )
 from steadyrl.core.config import LiveConfig
 from steadyrl.core.configs.ppo import PPOConfig
 from steadyrl.core.losses import clipped_surrogate, normalised, value_loss
-from steadyrl.core.networks import DenseNetwork
+from steadyrl.core.networks import norm, share_moved
 from steadyrl.core.records import Step
-from steadyrl.core.signals import Meter
+from steadyrl.core.signals import CATALOGUE, Meter
 from steadyrl.environments.envs import Envs
 from steadyrl.experience.rollout import Samples
 
@@ -44,15 +44,7 @@ def train_ppo(live: LiveConfig[PPOConfig], envs: Envs, learner: OnPolicyLearner)
         meter.add(signals)
         progress = taken_before / config.total_env_steps
         update(learner, data, config, meter, learning_rate=config.learning_rate_at(progress))
-        meter.add(envs.episode_signals())
-        every, episodes = config.evaluation.every_env_steps, config.evaluation.episodes
-        if episodes and envs.steps_taken // every > taken_before // every:
-            meter.add(evaluate_policy(learner, config))
-        seconds = time.perf_counter() - started
-        learner.seconds += seconds
-        learner.steps += 1
-        meter.add({"time.env_steps_per_second": (envs.steps_taken - taken_before) / seconds})
-        yield Step(learner.steps, envs.steps_taken, learner.seconds, meter.read())
+        yield finish_step(learner, envs, config, meter, started=started, taken_before=taken_before)
 
 
 def update(
@@ -87,11 +79,10 @@ def update(
         {
             "policy.kl_first_epoch": first_epoch_kl,
             "policy.epochs": float(epochs),
-            "policy.update_ratio": _moved(learner.actor, before[learner.actor]),
-            "value.update_ratio": _moved(learner.critic, before[learner.critic]),
+            "policy.update_ratio": share_moved(learner.actor, before[learner.actor]),
+            "value.update_ratio": share_moved(learner.critic, before[learner.critic]),
             "setting.learning_rate": learning_rate,
             "setting.entropy_weight": entropy_weight,
-            "train.updates": float(learner.updates),
         }
     )
     if config.gradient_clip is not None:
@@ -117,7 +108,7 @@ def descend(
     else:
         signals = accumulate(learner, minibatch, advantages, config, entropy_weight, size)
     actor, critic = learner.actor, learner.critic
-    policy_norm, value_norm = _norm(actor.gradient), _norm(critic.gradient)
+    policy_norm, value_norm = norm(actor.gradient), norm(critic.gradient)
     whole = math.hypot(policy_norm, value_norm)
     # Norms are measured before clipping: afterwards every explosion looks like the clip value.
     if config.gradient_clip is not None and whole > config.gradient_clip:
@@ -147,21 +138,21 @@ def accumulate(
     totals: dict[str, float] = {}
     squares = []
     for start in range(0, len(minibatch), size):
-        rows = torch.arange(start, min(start + size, len(minibatch)))
-        share = len(rows) / len(minibatch)
-        signals = add_gradients(
-            learner, minibatch.rows(rows), advantages[rows], config, entropy_weight, share
-        )
+        part = minibatch.between(start, start + size)
+        share = len(part) / len(minibatch)
+        some = advantages[start : start + size]
+        signals = add_gradients(learner, part, some, config, entropy_weight, share)
         for total, network in zip(sums, networks, strict=True):
             total.add_(network.gradient)
-        if len(rows) == size:
-            squares.append(_norm(learner.actor.gradient / share) ** 2)
+        if len(part) == size:
+            squares.append(norm(learner.actor.gradient / share) ** 2)
         for name, value in signals.items():
-            joined = max(totals.get(name, 0.0), value)
-            totals[name] = joined if "max" in name else totals.get(name, 0.0) + share * value
+            before = totals.get(name, 0.0)
+            largest = name in CATALOGUE and CATALOGUE[name].reduce == "max"
+            totals[name] = max(before, value) if largest else before + share * value
     for total, network in zip(sums, networks, strict=True):
         network.gradient.copy_(total)
-    learner.noise.add(squares, _norm(learner.actor.gradient) ** 2, size)
+    learner.noise.add(squares, norm(learner.actor.gradient) ** 2, size)
     return totals
 
 
@@ -217,11 +208,3 @@ def after_update(learner: OnPolicyLearner, data: Samples) -> dict[str, float]:
     if learner.policy.extra:
         signals["policy.std"] = float(extra.exp().mean())
     return signals
-
-
-def _moved(network: DenseNetwork, before: Tensor) -> float:
-    return _norm(network.parameters - before) / (_norm(before) + 1e-12)
-
-
-def _norm(vector: Tensor) -> float:
-    return float(torch.linalg.vector_norm(vector))

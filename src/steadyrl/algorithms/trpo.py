@@ -18,12 +18,13 @@ from torch import Tensor
 from steadyrl.algorithms.on_policy_learner import (
     OnPolicyLearner,
     collect,
-    evaluate_policy,
+    finish_step,
     with_advantages,
 )
 from steadyrl.core.config import LiveConfig
 from steadyrl.core.configs.trpo import TRPOConfig
 from steadyrl.core.losses import normalised, value_loss
+from steadyrl.core.networks import norm, share_moved
 from steadyrl.core.records import Step
 from steadyrl.core.signals import Meter
 from steadyrl.core.trust_region import Found, Solution, conjugate_gradient, line_search
@@ -48,16 +49,7 @@ def train_trpo(
         for signals in fit_critic(learner, data, config):
             meter.add(signals)
         learner.updates += 1
-        meter.add({"train.updates": float(learner.updates)})
-        meter.add(envs.episode_signals())
-        every, episodes = config.evaluation.every_env_steps, config.evaluation.episodes
-        if episodes and envs.steps_taken // every > taken_before // every:
-            meter.add(evaluate_policy(learner, config))
-        seconds = time.perf_counter() - started
-        learner.seconds += seconds
-        learner.steps += 1
-        meter.add({"time.env_steps_per_second": (envs.steps_taken - taken_before) / seconds})
-        yield Step(learner.steps, envs.steps_taken, learner.seconds, meter.read())
+        yield finish_step(learner, envs, config, meter, started=started, taken_before=taken_before)
 
 
 def update_policy(learner: OnPolicyLearner, data: Samples, config: TRPOConfig) -> dict[str, float]:
@@ -67,10 +59,10 @@ def update_policy(learner: OnPolicyLearner, data: Samples, config: TRPOConfig) -
     advantages = normalised(data.advantages) if config.normalize_advantages else data.advantages
     start, old = objective(learner, data, advantages, bonus)
     kept = (old.clone(), actor.extra.clone())
-    slope, entropy_slope = slopes(learner, data, advantages, bonus)
-    solution = conjugate_gradient(
-        fisher_product(learner, data, config), slope, iterations=config.cg_iterations
-    )
+    slope = ascent(learner, old, data, advantages, bonus)
+    product = FisherProduct(learner, data, config)
+    entropy_slope = product.entropy_slope(bonus) if bonus else torch.zeros_like(slope)
+    solution = conjugate_gradient(product, slope, iterations=config.cg_iterations)
     before = actor.parameters.clone()
     found, step = Found(0.0, 0, 0.0, math.nan, "negative curvature"), torch.zeros_like(slope)
     if solution.curvature > 0 and math.isfinite(solution.curvature):
@@ -95,17 +87,17 @@ def update_policy(learner: OnPolicyLearner, data: Samples, config: TRPOConfig) -
         **describe_search(found, solution, config),
         "trpo.predicted_improvement": float(slope @ step),
         "policy.first_ratio_error": float(ratios.max()),
-        "policy.gradient_norm": _norm(slope),
-        "policy.gradient_norm_max": _norm(slope),
-        "policy.update_ratio": _norm(actor.parameters - before) / (_norm(before) + 1e-12),
+        "policy.gradient_norm": norm(slope),
+        "policy.gradient_norm_max": norm(slope),
+        "policy.update_ratio": share_moved(actor, before),
         "policy.entropy": float(policy.entropy(*kept).mean()),
         "setting.entropy_weight": bonus,
         "setting.max_kl": config.max_kl,
         "setting.damping": config.damping,
     }
     surrogate_slope = slope - entropy_slope
-    if bonus and _norm(surrogate_slope) > 0:
-        signals["trpo.entropy_pull"] = _norm(entropy_slope) / _norm(surrogate_slope)
+    if bonus and norm(surrogate_slope) > 0:
+        signals["trpo.entropy_pull"] = norm(entropy_slope) / norm(surrogate_slope)
         signals["trpo.surrogate_cosine"] = float(
             torch.cosine_similarity(surrogate_slope, slope, dim=0)
         )
@@ -129,44 +121,45 @@ def objective(
     return float(value), outputs
 
 
-def slopes(
-    learner: OnPolicyLearner, data: Samples, advantages: Tensor, bonus: float
-) -> tuple[Tensor, Tensor]:
-    """The objective's gradient, and the part of it that comes from the entropy bonus."""
-    actor, policy = learner.actor, learner.policy
-
-    def gradient(weights: Tensor, entropy_weight: float) -> Tensor:
-        outputs = actor.forward(data.observations)
-        slope, free = policy.gradient(outputs, actor.extra, data.actions, weights, entropy_weight)
-        actor.backward(slope)
-        actor.extra_gradient.copy_(free)
-        return actor.gradient.clone()
-
-    whole = gradient(advantages / len(data), bonus / len(data))
-    if not bonus:
-        return whole, torch.zeros_like(whole)
-    return whole, gradient(torch.zeros_like(advantages), bonus / len(data))
+def ascent(
+    learner: OnPolicyLearner, outputs: Tensor, data: Samples, advantages: Tensor, bonus: float
+) -> Tensor:
+    """The objective's gradient, for the outputs of the actor's last pass over these samples."""
+    actor, rows = learner.actor, len(data)
+    slope, free = learner.policy.gradient(
+        outputs, actor.extra, data.actions, advantages / rows, bonus / rows
+    )
+    actor.backward(slope)
+    actor.extra_gradient.copy_(free)
+    return actor.gradient.clone()
 
 
-def fisher_product(learner: OnPolicyLearner, data: Samples, config: TRPOConfig) -> _FisherProduct:
-    """V -> (F + damping) v, on a share of the samples."""
-    rows = max(1, round(config.fisher_share * len(data)))
-    observations = data.observations
-    if rows < len(data):
-        chosen = learner.generators["fisher"].choice(len(data), rows, replace=False)
-        observations = observations[torch.from_numpy(np.sort(chosen))]
-    return _FisherProduct(learner, observations, config.damping)
-
-
-class _FisherProduct:
-    """J^T M J v: forward through the tangent, the distribution's own Fisher matrix, and back.
+class FisherProduct:
+    """V -> (F + damping) v on a share of the samples, as J^T M J v: forward through the tangent,
+    the distribution's own Fisher matrix, and back.
 
     Exact, and cheaper than differentiating the KL twice: no graph is kept, nothing is taken apart.
     """
 
-    def __init__(self, learner: OnPolicyLearner, observations: Tensor, damping: float) -> None:
-        self._actor, self._policy, self._damping = learner.actor, learner.policy, damping
-        self._outputs = learner.actor.forward(observations).clone()
+    def __init__(self, learner: OnPolicyLearner, data: Samples, config: TRPOConfig) -> None:
+        self._actor, self._policy, self._damping = learner.actor, learner.policy, config.damping
+        rows = max(1, round(config.fisher_share * len(data)))
+        if rows < len(data):
+            chosen = np.sort(learner.generators["fisher"].choice(len(data), rows, replace=False))
+            data = data.rows(torch.from_numpy(chosen).to(data.log_probs.device))
+        self._actions = data.actions
+        self._outputs = learner.actor.forward(data.observations).clone()
+
+    def entropy_slope(self, bonus: float) -> Tensor:
+        """The gradient of the entropy bonus alone, on these samples."""
+        actor, rows = self._actor, len(self._outputs)
+        nothing = self._outputs.new_zeros(rows)
+        slope, free = self._policy.gradient(
+            self._outputs, actor.extra, self._actions, nothing, bonus / rows
+        )
+        actor.backward(slope)
+        actor.extra_gradient.copy_(free)
+        return actor.gradient.clone()
 
     def __call__(self, vector: Tensor) -> Tensor:
         actor, rows = self._actor, len(self._outputs)
@@ -206,11 +199,9 @@ def fit_critic(
             values = critic.forward(part.observations)[:, 0]
             loss, errors = value_loss(values, part.values, part.returns, None)
             critic.backward(errors[:, None])
-            norm = learner.critic_optimizer.step(config.critic_learning_rate)
-            yield {"value.loss": loss, "value.gradient_norm": norm}
-    moved = _norm(critic.parameters - before) / (_norm(before) + 1e-12)
-    yield {"value.update_ratio": moved, "setting.learning_rate": config.critic_learning_rate}
-
-
-def _norm(vector: Tensor) -> float:
-    return float(torch.linalg.vector_norm(vector))
+            size = learner.critic_optimizer.step(config.critic_learning_rate)
+            yield {"value.loss": loss, "value.gradient_norm": size}
+    yield {
+        "value.update_ratio": share_moved(critic, before),
+        "setting.learning_rate": config.critic_learning_rate,
+    }

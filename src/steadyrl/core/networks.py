@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import torch
@@ -24,6 +24,44 @@ Precision = Literal["fp32", "bf16"]
 
 # Up to this many rows NumPy's dispatch is cheaper than torch's (10 against 37 µs for one row).
 NUMPY_ROWS = 16
+
+
+class Network(Protocol):
+    """What optimisers, trust regions and learners know of a network, dense or convolutional."""
+
+    parameters: Tensor
+    gradient: Tensor
+    extra: Tensor
+    extra_gradient: Tensor
+    device: torch.device
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Outputs of shape (rows, outputs), float32."""
+        ...
+
+    def backward(self, output_gradient: Tensor) -> Any:
+        """Gradients for the last `forward`, into `gradient`; `extra_gradient` stays."""
+        ...
+
+    def tangent(self, direction: Tensor) -> Tensor:
+        """Derivative of the last `forward`'s outputs along a direction in parameter space."""
+        ...
+
+    def act(self, observations: NDArray[Any]) -> NDArray[np.float32]:
+        """Outputs for a few observations, without keeping anything."""
+        ...
+
+    def layer_gradients(self) -> list[Tensor]:
+        """Each layer's part of the flat gradient, first layer first."""
+        ...
+
+    def state_dict(self) -> dict[str, NDArray[np.float32]]:
+        """The weights."""
+        ...
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Put weights back."""
+        ...
 
 
 class DenseNetwork:
@@ -150,7 +188,7 @@ class DenseNetwork:
         assert change is not None
         return change.float()
 
-    def act(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
+    def act(self, observations: NDArray[Any]) -> NDArray[np.float32]:
         """Outputs for a few observations, without keeping anything."""
         if not self._numpy_layers or len(observations) > NUMPY_ROWS:
             outputs = self.forward(torch.from_numpy(observations).to(self.device))
@@ -207,6 +245,16 @@ def dormant_share(network: DenseNetwork) -> float:
     return dormant / total if total else 0.0
 
 
+def norm(vector: Tensor) -> float:
+    """Euclidean length."""
+    return float(torch.linalg.vector_norm(vector))
+
+
+def share_moved(network: Network, before: Tensor) -> float:
+    """How far the weights have moved, as a share of their own size."""
+    return norm(network.parameters - before) / (norm(before) + 1e-12)
+
+
 class Adam:
     """Adam (Kingma & Ba, 2015) on a network's flat parameters; measures the gradient norm.
 
@@ -215,7 +263,7 @@ class Adam:
 
     FIRST_DECAY, SECOND_DECAY = 0.9, 0.999
 
-    def __init__(self, network: DenseNetwork, epsilon: float = 1e-8) -> None:
+    def __init__(self, network: Network, epsilon: float = 1e-8) -> None:
         self._epsilon = epsilon
         self._network = network
         self._steps = 0
@@ -226,9 +274,9 @@ class Adam:
         """One step along the network's gradient; returns the gradient's norm before clipping."""
         gradient = self._network.gradient
         # Measured before clipping: afterwards every explosion looks like the clip value.
-        norm = float(torch.linalg.vector_norm(gradient))
-        if clip is not None and norm > clip:
-            gradient.mul_(clip / norm)
+        size = norm(gradient)
+        if clip is not None and size > clip:
+            gradient.mul_(clip / size)
         self._steps += 1
         self._mean.lerp_(gradient, 1.0 - self.FIRST_DECAY)
         self._square.mul_(self.SECOND_DECAY)
@@ -237,7 +285,7 @@ class Adam:
         second = 1.0 - self.SECOND_DECAY**self._steps
         scale = self._square.sqrt().div_(math.sqrt(second)).add_(self._epsilon)
         self._network.parameters.addcdiv_(self._mean, scale, value=-learning_rate / first)
-        return norm
+        return size
 
     def state_dict(self) -> dict[str, Any]:
         """The moments and the step count."""

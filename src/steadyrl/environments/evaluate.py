@@ -57,7 +57,7 @@ def evaluate(policy: Policy, config: RunConfig, *, index: int, gamma: float) -> 
         result = envs.step(policy(envs.observations))
         discounted += discount * result.rewards * running
         discount *= gamma
-        running &= ~(result.terminated | result.truncated)
+        running &= ~result.over
     first: dict[int, Episode] = {}
     for episode in envs.finished:
         first.setdefault(episode.copy, episode)

@@ -18,6 +18,9 @@ class OnPolicyConfig(RunConfig):
     gamma: float = setting(0.99, "discount factor", low=0.0, high=1.0)
     gae_decay: float = setting(0.95, "lambda of the advantage estimator", low=0.0, high=1.0)
     normalize_observations: bool = setting(False, "learn on observations of mean 0, variance 1")
+    reward_clip: float | None = setting(
+        None, "learn on rewards clipped to this size; scores stay as they are", above=0.0
+    )
     normalize_rewards: bool = setting(
         False, "divide rewards by the running deviation of the discounted return"
     )

@@ -27,6 +27,10 @@ class EvaluationConfig(Settings):
     every_env_steps: int = setting(10_000, "environment steps between evaluations", low=1)
     episodes: int = setting(10, "episodes per evaluation; 0 switches evaluation off", low=0)
 
+    def due(self, before: int, now: int) -> bool:
+        """Whether an evaluation falls between two counts of environment steps."""
+        return bool(self.episodes) and now // self.every_env_steps > before // self.every_env_steps
+
 
 class CheckpointConfig(Settings):
     """When the whole state is written to disk."""

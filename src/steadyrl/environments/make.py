@@ -1,0 +1,56 @@
+"""From a config to the backend its environment needs."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+import gymnasium
+from gymnasium.vector import AutoresetMode
+
+from steadyrl.core.configs.run import EnvironmentConfig
+from steadyrl.core.errors import EnvironmentFault
+from steadyrl.environments.backends import Backend, SerialBackend, VectorBackend
+
+ATARI = "ALE/"
+
+
+def make_backend(config: EnvironmentConfig) -> Backend:
+    """Atari games and vector environments as such, everything else one after the other."""
+    try:
+        if config.id.startswith(ATARI):
+            from steadyrl.environments.atari import AtariBackend
+
+            return AtariBackend(config)
+        spec = gymnasium.registry.get(config.id)
+        if spec is not None and _steps_as_vector(spec):
+            return VectorBackend(config)
+        return SerialBackend(config)
+    except gymnasium.error.Error as error:
+        close = difflib.get_close_matches(config.id, list(gymnasium.registry), n=1)
+        hint = f" Did you mean '{close[0]}'?" if close else ""
+        reason = str(error).rstrip(". ")
+        raise EnvironmentFault(f"environment.id = '{config.id}': {reason}.{hint}") from None
+    except ImportError as error:
+        package = "pip install 'steadyrl[atari]'" if config.id.startswith(ATARI) else "its package"
+        raise EnvironmentFault(
+            f"environment.id = '{config.id}' cannot be imported: {error}. Install {package}."
+        ) from None
+    except TypeError as error:
+        raise EnvironmentFault(
+            f"environment '{config.id}' does not take environment.settings = "
+            f"{dict(config.settings)}: {error}."
+        ) from None
+
+
+def _steps_as_vector(spec: Any) -> bool:
+    if spec.vector_entry_point is None:
+        return False
+    entry = spec.vector_entry_point
+    creator = (
+        gymnasium.envs.registration.load_env_creator(entry) if isinstance(entry, str) else entry
+    )
+    metadata = getattr(creator, "metadata", {})
+    return metadata.get("autoreset_mode") == AutoresetMode.DISABLED and hasattr(
+        creator, "state_dict"
+    )
