@@ -135,9 +135,9 @@ def ascent(
 
 
 class FisherProduct:
-    """V -> (F + damping) v on a share of the samples, as J^T M J v: forward through the tangent,
-    the distribution's own Fisher matrix, and back.
+    """V -> (F + damping) v on a share of the samples.
 
+    As J^T M J v: forward through the tangent, the distribution's own Fisher matrix, and back.
     Exact, and cheaper than differentiating the KL twice: no graph is kept, nothing is taken apart.
     """
 
@@ -162,6 +162,7 @@ class FisherProduct:
         return actor.gradient.clone()
 
     def __call__(self, vector: Tensor) -> Tensor:
+        """The product with a vector in parameter space."""
         actor, rows = self._actor, len(self._outputs)
         free = vector[len(vector) - len(actor.extra) :]
         tangent = actor.tangent(vector)
