@@ -13,6 +13,7 @@ from pathlib import Path
 from common import conclude
 
 from steadyrl.experiments.executor import LocalExecutor
+from steadyrl.experiments.fault_bench import SUITES
 from steadyrl.experiments.fault_bench.bench import run_bench, summarise
 from steadyrl.experiments.fault_bench.repair import harm_rate, repair_rates
 
@@ -25,17 +26,20 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--healthy-seeds", type=int, default=2)
     parser.add_argument("--repair-seeds", type=int, default=1, help="of each fault, to repair")
+    parser.add_argument("--suite", choices=sorted(SUITES), default="ddpg")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--output", type=Path, default=Path("runs/fault-bench"))
+    parser.add_argument("--output", type=Path, help="folder (default: runs/fault-bench-SUITE)")
     arguments = parser.parse_args()
 
     def say(line: str) -> None:
         if not arguments.json:
             sys.stderr.write(line + "\n")
 
+    folder_of_runs = arguments.output or Path("runs") / f"fault-bench-{arguments.suite}"
     executor = LocalExecutor(workers=arguments.workers)
     judged = run_bench(
-        arguments.output,
+        SUITES[arguments.suite],
+        folder_of_runs,
         seeds=0 if arguments.quick else arguments.seeds,
         healthy_seeds=1 if arguments.quick else arguments.healthy_seeds,
         executor=executor,
@@ -43,14 +47,14 @@ def main() -> None:
     )
     results = summarise(judged)
     if not arguments.quick:
-        folder = arguments.output / "repair"
+        folder = folder_of_runs / "repair"
         results["repair"] = repair_rates(
             judged, folder, seeds=arguments.repair_seeds, executor=executor, say=say
         )
         results["harm"] = harm_rate(judged, folder, executor=executor, say=say)
     results["seeds"] = {"faults": arguments.seeds, "healthy": arguments.healthy_seeds}
     results["seeds"]["repaired"] = arguments.repair_seeds
-    conclude("fault_bench", results, keep=not arguments.quick)
+    conclude(f"fault_bench_{arguments.suite.replace('-', '_')}", results, keep=not arguments.quick)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-RESULT = Path(__file__).parent / "results" / "fault_bench.json"
+RESULT = Path(__file__).parent / "results" / "fault_bench_ddpg.json"
 
 ROWS = {
     "healthy runs": "healthy_runs",

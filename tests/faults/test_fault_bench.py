@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from steadyrl.algorithms import ddpg
+from steadyrl.algorithms import ddpg, on_policy_learner, ppo, trpo
 from steadyrl.algorithms.training import prepare
 from steadyrl.core.configs.ddpg import DDPGConfig
 from steadyrl.core.networks import Adam, DenseNetwork
 from steadyrl.core.records import Diagnosis, Finding
 from steadyrl.experience.replay import ReplayBuffer
 from steadyrl.experiments.executor import HERE
-from steadyrl.experiments.fault_bench import bench, repair
+from steadyrl.experiments.fault_bench import SUITES, bench, repair
 from steadyrl.experiments.fault_bench.bench import (
     CaseTrial,
     Result,
@@ -23,15 +23,8 @@ from steadyrl.experiments.fault_bench.bench import (
     share,
     summarise,
 )
-from steadyrl.experiments.fault_bench.faults import (
-    DEVELOPMENT_FAMILIES,
-    FAULTS,
-    FIRST_FAULTY_SEED,
-    Case,
-    faulty_cases,
-    healthy_cases,
-)
 from steadyrl.experiments.fault_bench.substitutions import SUBSTITUTIONS
+from steadyrl.experiments.fault_bench.suite import Case, Suite
 from steadyrl.experiments.trials import Outcome, Trial, is_done
 from steadyrl.stability.causes import CAUSES
 from steadyrl.stability.monitor import Monitor
@@ -41,20 +34,28 @@ from steadyrl.store.run_directory import RunDirectory
 Make = Callable[..., DDPGConfig]
 
 
-def test_the_declared_list_is_large_enough_and_split() -> None:
-    assert len(FAULTS) >= 12
-    assert len({fault.name for fault in FAULTS}) == len(FAULTS)
-    assert len(list(healthy_cases(2))) >= 60
-    families = {fault.family for fault in FAULTS}
-    assert set(DEVELOPMENT_FAMILIES) < families
-    held_out = {c.fault.family for c in faulty_cases(1) if c.fault and not c.development}
-    assert held_out == families, "the test environment meets every family"
+DDPG = SUITES["ddpg"]
+
+
+@pytest.mark.parametrize("suite", SUITES.values(), ids=lambda suite: suite.name)
+def test_the_declared_list_is_large_enough_and_split(suite: Suite) -> None:
+    assert len(suite.faults) >= 12
+    assert len({fault.name for fault in suite.faults}) == len(suite.faults)
+    assert len(list(suite.healthy_cases(2))) >= 60
+    families = {fault.family for fault in suite.faults}
+    assert set(suite.development_families) < families
+    held_out = {c.fault.family for c in suite.faulty_cases(1) if c.fault and not c.development}
+    assert held_out >= families - {"scale"}, "the test environment meets nearly every family"
     known = {cause.id for cause in CAUSES}
-    assert all(set(fault.causes) <= known for fault in FAULTS)
+    assert all(set(fault.causes) <= known for fault in suite.faults)
+    assert all(set(fault.patients) <= suite.patients.keys() for fault in suite.faults)
+    chosen = {fault.substitution for fault in suite.faults} - {None}
+    assert chosen <= SUBSTITUTIONS.keys()
 
 
-def test_every_case_is_a_valid_config_and_names_are_unique() -> None:
-    cases = [*healthy_cases(1), *faulty_cases(1)]
+@pytest.mark.parametrize("suite", SUITES.values(), ids=lambda suite: suite.name)
+def test_every_case_is_a_valid_config_and_names_are_unique(suite: Suite) -> None:
+    cases = [*suite.healthy_cases(1), *suite.faulty_cases(1)]
     assert len({case.name for case in cases}) == len(cases)
     for case in cases:
         assert case.config().seed == case.seed
@@ -62,20 +63,28 @@ def test_every_case_is_a_valid_config_and_names_are_unique() -> None:
 
 @pytest.mark.parametrize("name", SUBSTITUTIONS)
 def test_a_substitution_ends_with_its_block(name: str) -> None:
+    places: list[tuple[object, str]] = [
+        (ddpg, "td_targets"),
+        (ddpg, "follow"),
+        (ddpg, "ends_of_future"),
+        (DenseNetwork, "backward"),
+        (Adam, "step"),
+        (ReplayBuffer, "add"),
+        (ppo, "clipped_surrogate"),
+        (ppo, "descend"),
+        (trpo, "ascent"),
+        (trpo, "objective"),
+        (on_policy_learner, "advantages"),
+        *((module, name) for module in (ppo, trpo) for name in ("collect", "with_advantages")),
+    ]
+
     def functions() -> list[object]:
-        return [
-            ddpg.td_targets,
-            ddpg.follow,
-            ddpg.ends_of_future,
-            DenseNetwork.backward,
-            Adam.step,
-            ReplayBuffer.add,
-        ]
+        return [getattr(owner, name) for owner, name in places]
 
     before = functions()
     with SUBSTITUTIONS[name](1.0):
         changed = [now is not then for now, then in zip(functions(), before, strict=True)]
-        assert sum(changed) == 1
+        assert sum(changed) in (1, 2)  # PPO and TRPO have one each of what they share
     assert functions() == before
 
 
@@ -114,6 +123,35 @@ def test_a_code_fault_is_caught_and_named_in_a_real_run(
     assert rule not in {finding.rule for finding in healthy.findings}
 
 
+@pytest.mark.parametrize(
+    ("name", "patient", "rule", "cause"),
+    [
+        ("advantage-sign-flipped", "ppo-cartpole", "D108", "C248"),
+        ("advantage-sign-flipped", "trpo-cartpole", "D109", "C252"),
+        ("policy-optimiser-detached", "ppo-cartpole", "D002", "C212"),
+        ("probabilities-mismatch", "ppo-point-mass", "D101", "C247"),
+        ("probabilities-mismatch", "trpo-cartpole", "D101", "C247"),
+        ("on-policy-terminal-mask-missing", "ppo-cartpole", "D018", "C206"),
+        ("on-policy-truncation-as-termination", "trpo-point-mass", "D019", "C207"),
+    ],
+)
+def test_a_code_fault_of_an_on_policy_trainer_is_caught_and_named(
+    name: str, patient: str, rule: str, cause: str
+) -> None:
+    case = SUITES["on-policy"].healthy_case(patient, 0, total_env_steps=16_384)
+    config = case.config().replaced({"evaluation.episodes": 0})
+    monitor = Monitor(config)
+    with SUBSTITUTIONS[name](1.0):
+        for step in prepare(config).steps:
+            monitor.observe(step)
+    assert rule in {finding.rule for finding in monitor.findings}
+    assert monitor.diagnose()[0].cause == cause
+    healthy = Monitor(config)
+    for step in prepare(config).steps:
+        healthy.observe(step)
+    assert rule not in {finding.rule for finding in healthy.findings}
+
+
 def _result(case: Case, total: float, length: float = 100.0) -> Result:
     outcome = Outcome(case.name, Path("x"), "finished", (), total, length, 100)
     return Result(case, outcome, (), ())
@@ -123,8 +161,8 @@ def test_a_fault_counts_only_if_it_hurts(monkeypatch: pytest.MonkeyPatch) -> Non
     from steadyrl.experiments.fault_bench import bench
 
     monkeypatch.setattr(bench, "_start", lambda _: -1000.0)
-    peers = [_result(Case(patient="pendulum", seed=s), -150.0 - s) for s in range(3)]
-    case = next(c for c in faulty_cases(1) if c.patient == "pendulum")
+    peers = [_result(DDPG.healthy_case("pendulum", s), -150.0 - s) for s in range(3)]
+    case = next(c for c in DDPG.faulty_cases(1) if c.patient == "pendulum")
     assert not is_effective(_result(case, -200.0), peers)
     assert is_effective(_result(case, -600.0), peers)
     figures = summarise([*peers, _result(case, -600.0), _result(case, -200.0)])["all"]
@@ -144,9 +182,10 @@ def test_wilson_intervals_hold_the_share_and_stay_within_bounds() -> None:
 def test_a_case_runs_with_its_fault_in_force_and_only_then(
     small_config: Make, tmp_path: Path
 ) -> None:
-    (fault,) = (fault for fault in FAULTS if fault.substitution == "target-not-updated")
+    (fault,) = (fault for fault in DDPG.faults if fault.substitution == "target-not-updated")
     for name, wanted in (("faulty", fault), ("healthy", None)):
-        case = Case(patient="pendulum", seed=0, fault=wanted, severity=2)
+        healthy = DDPG.healthy_case("pendulum", 0)
+        case = DDPG.faulty_case(wanted, 2, "pendulum", 0) if wanted else healthy
         run_case(CaseTrial(name=name, config=small_config(), directory=tmp_path / name, case=case))
     moved = {
         name: [
@@ -215,10 +254,10 @@ def _said(case: Case, final: float, *causes: str) -> Result:
 def test_a_repair_counts_if_the_fault_no_longer_hurts(
     tmp_path: Path, rerun: dict[str, float]
 ) -> None:
-    (fault,) = (fault for fault in FAULTS if fault.name == "learning-rate-high")
-    healthy = [_said(Case(patient="pendulum", seed=s), -200.0) for s in range(2)]
-    sick = Case(patient="pendulum", seed=FIRST_FAULTY_SEED, fault=fault, severity=2)
-    later = Case(patient="pendulum", seed=FIRST_FAULTY_SEED + 1, fault=fault, severity=2)
+    (fault,) = (fault for fault in DDPG.faults if fault.name == "learning-rate-high")
+    healthy = [_said(DDPG.healthy_case("pendulum", s), -200.0) for s in range(2)]
+    sick = DDPG.faulty_case(fault, 2, "pendulum", DDPG.first_faulty_seed)
+    later = DDPG.faulty_case(fault, 2, "pendulum", DDPG.first_faulty_seed + 1)
     results = [*healthy, _said(sick, -1000.0, "C201"), _said(later, -1000.0, "C201")]
     rerun["--prescribed"] = -210.0
     rates = repair.repair_rates(results, tmp_path, seeds=1, executor=HERE, say=lambda _line: None)
@@ -229,10 +268,9 @@ def test_a_repair_counts_if_the_fault_no_longer_hurts(
 def test_harm_is_a_healthy_run_that_its_prescription_spoils(
     tmp_path: Path, rerun: dict[str, float]
 ) -> None:
-    plain = [_said(Case(patient="pendulum", seed=s), -200.0) for s in range(2)]
-    settings = {"gamma": 0.5}
-    slow = Case(patient="pendulum", seed=3, variant="slow-learner", settings=settings)
-    fine = Case(patient="pendulum", seed=2, variant="td3", settings=settings)
+    plain = [_said(DDPG.healthy_case("pendulum", s), -200.0) for s in range(2)]
+    slow = DDPG.healthy_case("pendulum", 3, "slow-learner", gamma=0.5)
+    fine = DDPG.healthy_case("pendulum", 2, "td3", gamma=0.5)
     warned = _said(fine, -205.0, "C221")
     poor = _said(slow, -900.0, "C221")  # fell short before any advice: not harmed by it
     rates = repair.harm_rate(

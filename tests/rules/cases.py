@@ -60,4 +60,14 @@ CASES: Mapping[str, tuple[Mapping[str, Any], Changes]] = {
         },
     ),
     "C253": ({"algorithm": "trpo"}, {"trpo__cg_residual": 1.3}),
+    "C254": ({"algorithm": "trpo", "max_kl": 1e-6}, {"policy__kl": 1e-7, **FLAT}),
+    "C255": (
+        {"algorithm": "ppo"},
+        {
+            "policy__kl": 1e-8,
+            "policy__gradient_norm": 0.01,
+            "value__gradient_norm": 1e6,
+            **FLAT,
+        },
+    ),
 }

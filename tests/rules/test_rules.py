@@ -80,7 +80,7 @@ def test_every_rule_has_an_id_a_name_and_a_full_text() -> None:
 def test_rules_refer_only_to_what_exists() -> None:
     detectors = {rule.id for rule in DETECTORS}
     for rule in DETECTORS:
-        assert set(rule.reads) <= CATALOGUE.keys()
+        assert {*rule.reads, *rule.any_of} <= CATALOGUE.keys()
     for cause in CAUSES:
         assert set(cause.explains) <= detectors
         assert cause.remedies
@@ -120,6 +120,7 @@ ON_POLICY_REMEDIES: dict[str, dict[str, Any]] = {
     "R333": {"algorithm": "trpo", "damping": 50.0},
     "R334": {"algorithm": "trpo", "max_kl": 2.0},
     "R335": {"algorithm": "ppo", "value_weight": 0.0},
+    "R337": {"algorithm": "ppo"},
     "R336": {"algorithm": "trpo", "cg_iterations": 2, "damping": 1e-6},
 }
 

@@ -191,11 +191,31 @@ def with_advantages(
         "rollout.reward_mean": float(rollout.rewards.mean()),
         "rollout.reward_negative_share": float((rollout.rewards < 0).mean()),
     }
+    if rollout.terminated.any():
+        ended = rollout.terminated
+        wrong = np.abs(returns[ended] - rollout.rewards[ended])  # nothing comes after the end
+        size = 1.0 + np.abs(rollout.values[ended]).mean()  # float32 rounds at the values' scale
+        signals["td.terminal_error"] = float(wrong.mean() / size)
+    if rollout.cuts:
+        ends = [rollout.terminated[at, copy] for at, copy, _ in rollout.cuts]
+        signals["rollout.truncated_as_terminated"] = float(np.mean(ends))
+    if not learner.images:
+        signals |= observation_spread(everything)
     explained = explained_variance(rollout.values, returns)
     if not math.isnan(explained):
         signals["value.explained_variance"] = explained
     learner.last = data
     return data, signals
+
+
+def observation_spread(observations: Array) -> dict[str, float]:
+    """Whether the components of what the networks see vary, and on one scale."""
+    spreads = observations.std(axis=0)
+    varying = spreads[spreads > 1e-8]
+    signals = {"observation.constant_share": 1.0 - len(varying) / len(spreads)}
+    if len(varying):
+        signals["observation.scale_ratio"] = float(varying.max() / varying.min())
+    return signals
 
 
 def evaluate_policy(learner: OnPolicyLearner, config: OnPolicyConfig) -> dict[str, float]:

@@ -25,16 +25,21 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     parser.add_argument("what", choices=["faults"], help="which bench")
     parser.add_argument("--seeds", type=int, default=3, help="seeds per fault and severity")
     parser.add_argument("--healthy-seeds", type=int, default=2, help="seeds per healthy variant")
+    parser.add_argument(
+        "--suite", choices=["ddpg", "on-policy"], default="ddpg", help="whose faults"
+    )
     add_engine_flags(parser)
     parser.add_argument("--output", type=Path, default=Path("runs/fault-bench"), help="folder")
     parser.add_argument("--repair", action="store_true", help="also re-run with the remedies")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON on stdout")
     arguments = parser.parse_args(argv)
+    from steadyrl.experiments.fault_bench import SUITES
     from steadyrl.experiments.fault_bench.bench import run_bench, summarise, write_results
     from steadyrl.experiments.fault_bench.repair import harm_rate, repair_rates
 
     executor = engine(arguments)
     judged = run_bench(
+        SUITES[arguments.suite],
         arguments.output,
         seeds=arguments.seeds,
         healthy_seeds=arguments.healthy_seeds,

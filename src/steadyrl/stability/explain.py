@@ -80,7 +80,7 @@ def _sections(rule: Rule) -> Iterator[tuple[str, str]]:
             yield "Symptom", rule.symptom
             yield "Why it matters", rule.why
             yield "Severity", rule.severity
-            yield "Reads", ", ".join(rule.reads)
+            yield "Reads", ", ".join((*rule.reads, " or ".join(rule.any_of))).strip(", ")
             yield "Limits", limits
             yield "Calibrated on", rule.calibrated_on
             yield "False alarms", rule.false_alarms

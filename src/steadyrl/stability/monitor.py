@@ -29,7 +29,9 @@ class Monitor:
         self.window.append(step)
         new = []
         for rule in self._detectors:
-            if rule.reads and not self.window.has(*rule.reads[:1]):
+            if not self.window.has(*rule.reads[:1]):
+                continue
+            if rule.any_of and not any(self.window.has(name) for name in rule.any_of):
                 continue
             spoken = self._spoken.get(rule.id, -1)
             if spoken == len(SEVERITIES) - 1:
@@ -64,7 +66,7 @@ class Monitor:
 
     def unmeasured(self) -> dict[str, list[str]]:
         """For each rule that could not look: the signals it lacked."""
-        lacking = {rule.id: self.window.missing(rule.reads) for rule in self._detectors}
+        lacking = {rule.id: rule.lacks(self.window) for rule in self._detectors}
         return {rule: names for rule, names in lacking.items() if names}
 
 

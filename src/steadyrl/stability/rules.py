@@ -35,6 +35,13 @@ class Detector:
     detect: Callable[[Window, Mapping[str, float]], Sighting | None]
     algorithms: tuple[str, ...] = ("any",)
     references: tuple[str, ...] = ()
+    any_of: tuple[str, ...] = ()  # signals that stand for one another; one of them is enough
+
+    def lacks(self, window: Window) -> list[str]:
+        """The signals without which it cannot look."""
+        if self.any_of and not any(window.has(name) for name in self.any_of):
+            return [*window.missing(self.reads), *self.any_of]
+        return window.missing(self.reads)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,13 @@ SIGNALS = (
         "max",
     ),
     signal(
+        "rollout.truncated_as_terminated",
+        "share of the episodes cut off in this rollout that are learned from as if they had ended",
+        "share",
+        "rollout/truncated_as_terminated",
+        "last",
+    ),
+    signal(
         "rollout.terminated_share",
         "share of episodes ended since the last Step that terminated (not truncated)",
         "share",

@@ -1,1 +1,10 @@
-"""The fault bench: injected faults, healthy controls, and how well they are told apart."""
+"""The fault bench: injected faults and healthy controls, by kind of trainer."""
+
+from __future__ import annotations
+
+from steadyrl.experiments.fault_bench import faults_ddpg, faults_on_policy
+from steadyrl.experiments.fault_bench.suite import Suite
+
+SUITES: dict[str, Suite] = {
+    suite.name: suite for suite in (faults_ddpg.SUITE, faults_on_policy.SUITE)
+}

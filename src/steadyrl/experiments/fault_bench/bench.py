@@ -16,7 +16,7 @@ import numpy as np
 from steadyrl.core.records import SEVERITIES, Diagnosis, Finding
 from steadyrl.experiments.executor import Executor
 from steadyrl.experiments.fault_bench import environments  # noqa: F401 - registers them
-from steadyrl.experiments.fault_bench.faults import Case, faulty_cases, healthy_cases
+from steadyrl.experiments.fault_bench.suite import Case, Suite
 from steadyrl.experiments.statistics import wilson
 from steadyrl.experiments.trials import Outcome, Trial, is_done, read_outcome, run_trial
 from steadyrl.stability.causes import CAUSES
@@ -56,6 +56,7 @@ class Result:
 
 
 def run_bench(
+    suite: Suite,
     folder: Path,
     *,
     seeds: int,
@@ -64,7 +65,7 @@ def run_bench(
     say: Callable[[str], None],
 ) -> list[Result]:
     """Run what is missing, then judge everything again from the files."""
-    cases = [*healthy_cases(healthy_seeds), *faulty_cases(seeds)]
+    cases = [*suite.healthy_cases(healthy_seeds), *suite.faulty_cases(seeds)]
     trials = [case_trial(case, folder) for case in cases]
     waiting = [trial for trial in trials if not is_done(trial)]
     say(f"{len(cases)} runs, {len(waiting)} of them still to be made")

@@ -51,11 +51,18 @@ class PointMass(gymnasium.Env[Any, Any]):
 
 
 class Distorted(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Another environment whose observations are distorted on purpose."""
+    """Another environment whose observations or rewards are distorted on purpose."""
 
-    def __init__(self, base: str, stretch: float = 1.0, frozen: bool = False) -> None:
+    def __init__(
+        self,
+        base: str,
+        stretch: float = 1.0,
+        frozen: bool = False,
+        reward_stretch: float = 1.0,
+    ) -> None:
         super().__init__(gymnasium.make(base, disable_env_checker=True))
         self._stretch, self._frozen = stretch, frozen
+        self._reward_stretch = reward_stretch
         self._first: Observation | None = None
 
     def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
@@ -66,7 +73,8 @@ class Distorted(gymnasium.Wrapper[Any, Any, Any, Any]):
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """One step of the base."""
         observation, reward, terminated, truncated, info = self.env.step(action)
-        return self._distort(observation), reward, terminated, truncated, info
+        seen = self._distort(observation)
+        return seen, float(reward) * self._reward_stretch, terminated, truncated, info
 
     def _distort(self, observation: Observation) -> Observation:
         if self._frozen:

@@ -18,7 +18,6 @@ from steadyrl.core.seeding import derived_seed
 from steadyrl.experiments.executor import Executor
 from steadyrl.experiments.fault_bench import environments  # noqa: F401 - registers them
 from steadyrl.experiments.fault_bench.bench import Result, is_effective, share
-from steadyrl.experiments.fault_bench.faults import FIRST_FAULTY_SEED
 from steadyrl.experiments.trials import Trial, is_done, read_outcome, run_trials
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.remedies import REMEDIES
@@ -54,7 +53,9 @@ def repair_rates(
 ) -> dict[str, Any]:
     """Share of effective setting faults repaired by each arm; the first `seeds` of every fault."""
     healthy = [result for result in results if result.case.fault is None]
-    chosen = [r for r in results if _repairable(r) and r.case.seed < FIRST_FAULTY_SEED + seeds]
+    repairable = [r for r in results if r.case.fault is not None and r.case.fault.repairable]
+    first = sorted({r.case.seed for r in repairable})[:seeds]
+    chosen = [r for r in repairable if r.case.seed in first]
     patients = [result for result in chosen if is_effective(result, healthy)]
     repairs = [repair for result in patients for repair in _repairs(result, folder)]
     say(f"{len(patients)} effective setting faults, {len(repairs)} re-runs")
@@ -111,12 +112,6 @@ def _run_missing(repairs: Sequence[Repair], executor: Executor) -> None:
     list(run_trials([trial for trial in trials if not is_done(trial)], executor))
 
 
-def _repairable(result: Result) -> bool:
-    """A fault in the settings, not in the code or in what the environment shows."""
-    fault = result.case.fault
-    return fault is not None and fault.substitution is None and fault.name != "observation-frozen"
-
-
 def _repairs(result: Result, folder: Path) -> Iterator[Repair]:
     window = _window(result)
     config = result.case.config()
@@ -129,11 +124,11 @@ def _repairs(result: Result, folder: Path) -> Iterator[Repair]:
     generator = np.random.default_rng(derived_seed(result.case.seed, result.case.name))
     names = sorted(options)
     random = options[names[generator.integers(len(names))]] if names else {}
-    rate = getattr(config, "learning_rate", 1e-3)
+    pace = "learning_rate" if hasattr(config, "learning_rate") else "max_kl"
     arms = {
         "prescribed": prescribed,
         "random": random,
-        "lower learning rate": {"learning_rate": rate / 3},
+        "lower learning rate": {pace: getattr(config, pace) / 3},
         "none": {},
     }
     for arm, changes in arms.items():

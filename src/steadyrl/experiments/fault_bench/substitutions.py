@@ -1,4 +1,4 @@
-"""Code faults: pure functions of the DDPG trainer replaced by faulty ones.
+"""Code faults: functions of the trainers replaced by faulty ones.
 
 Production code knows nothing of them. A substitution lasts as long as its `with` block.
 """
@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from steadyrl.algorithms import ddpg
+from steadyrl.algorithms import ddpg, on_policy_learner, ppo, trpo
 from steadyrl.core.networks import Adam, DenseNetwork
 from steadyrl.experience.replay import ReplayBuffer
 
@@ -109,6 +110,113 @@ def successors_misaligned(strength: float) -> Any:
     return _replaced(ReplayBuffer, "add", make)
 
 
+def advantage_sign_flipped(strength: float) -> Any:
+    """The policy is pushed towards what was worse than expected."""
+
+    @contextmanager
+    def both() -> Iterator[None]:
+        def descent(original: Any) -> Any:
+            def clipped_surrogate(*arguments: Any) -> Any:
+                found = original(*arguments)
+                return replace(found, weights=found.weights * -strength)
+
+            return clipped_surrogate
+
+        def ascent(original: Any) -> Any:
+            return lambda *arguments: original(*arguments) * -strength
+
+        with _replaced(ppo, "clipped_surrogate", descent), _replaced(trpo, "ascent", ascent):
+            yield
+
+    return both()
+
+
+def policy_optimiser_detached(strength: float) -> Any:
+    """The policy (low), the critic (medium) or both (high) stay where they are."""
+    frozen = {0.3: ("actor",), 0.6: ("critic",), 1.0: ("actor", "critic")}[strength]
+
+    def make(original: Any) -> Any:
+        def descend(learner: Any, *arguments: Any) -> Any:
+            kept = {part: getattr(learner, part).parameters.clone() for part in frozen}
+            signals = original(learner, *arguments)
+            for part, parameters in kept.items():
+                getattr(learner, part).parameters.copy_(parameters)
+            return signals
+
+        return descend
+
+    return _replaced(ppo, "descend", make)
+
+
+def probabilities_mismatch(strength: float) -> Any:
+    """Log-probabilities are stored for other actions than those that were taken."""
+
+    def make(original: Any) -> Any:
+        def collect(learner: Any, envs: Any, config: Any) -> Any:
+            rollout = original(learner, envs, config)
+            generator = np.random.default_rng(learner.updates)
+            shape = rollout.log_probs.shape
+            rollout.log_probs += strength * generator.standard_normal(shape, dtype=np.float32)
+            return rollout
+
+        return collect
+
+    @contextmanager
+    def both() -> Iterator[None]:
+        with _replaced(ppo, "collect", make), _replaced(trpo, "collect", make):
+            yield
+
+    return both()
+
+
+def on_policy_terminal_mask_missing(strength: float) -> Any:
+    """A share of the episodes' ends is passed over when advantages are computed."""
+
+    def make(original: Any) -> Any:
+        def advantages(
+            rewards: Any, values: Any, last: Any, terminated: Any, *rest: Any, **options: Any
+        ) -> Any:
+            seen = np.arange(terminated.size).reshape(terminated.shape) * 0.618 % 1.0 >= strength
+            return original(rewards, values, last, terminated & seen, *rest, **options)
+
+        return advantages
+
+    return _replaced(on_policy_learner, "advantages", make)
+
+
+def on_policy_truncation_as_termination(strength: float) -> Any:
+    """Time limits count as the end."""
+    del strength
+
+    def make(original: Any) -> Any:
+        def with_advantages(learner: Any, rollout: Any, config: Any) -> Any:
+            rollout.terminated |= rollout.truncated
+            rollout.truncated[:] = False
+            return original(learner, rollout, config)
+
+        return with_advantages
+
+    @contextmanager
+    def both() -> Iterator[None]:
+        with (
+            _replaced(ppo, "with_advantages", make),
+            _replaced(trpo, "with_advantages", make),
+        ):
+            yield
+
+    return both()
+
+
+def objectives_differ(strength: float) -> Any:
+    """The line search judges without the entropy bonus that the gradient follows."""
+    del strength
+    return _replaced(
+        trpo,
+        "objective",
+        lambda original: lambda learner, data, gains, _: original(learner, data, gains, 0.0),
+    )
+
+
 SUBSTITUTIONS: dict[str, Callable[[float], Any]] = {
     "terminal-mask-missing": terminal_mask_missing,
     "truncation-as-termination": truncation_as_termination,
@@ -116,4 +224,10 @@ SUBSTITUTIONS: dict[str, Callable[[float], Any]] = {
     "actor-sign-flipped": actor_sign_flipped,
     "optimiser-detached": optimiser_detached,
     "successors-misaligned": successors_misaligned,
+    "advantage-sign-flipped": advantage_sign_flipped,
+    "policy-optimiser-detached": policy_optimiser_detached,
+    "probabilities-mismatch": probabilities_mismatch,
+    "on-policy-terminal-mask-missing": on_policy_terminal_mask_missing,
+    "on-policy-truncation-as-termination": on_policy_truncation_as_termination,
+    "objectives-differ": objectives_differ,
 }

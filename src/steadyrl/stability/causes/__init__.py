@@ -27,6 +27,7 @@ from steadyrl.stability.causes import (
     policy_rate_too_low,
     probabilities_mismatch,
     reward_scale_too_large,
+    rewards_drown_policy,
     successors_misaligned,
     target_not_updated,
     target_too_fast,
@@ -35,6 +36,7 @@ from steadyrl.stability.causes import (
     too_many_updates,
     truncation_as_termination,
     trust_region_too_large,
+    trust_region_too_small,
     value_overestimation,
     values_do_not_learn,
 )
@@ -73,5 +75,7 @@ CAUSES = (
     trust_region_too_large.CAUSE,
     objectives_differ.CAUSE,
     curvature_not_solved.CAUSE,
+    trust_region_too_small.CAUSE,
+    rewards_drown_policy.CAUSE,
     machine_overloaded.CAUSE,
 )

@@ -27,5 +27,4 @@ CAUSE = Cause(
     would_decide="It is decided: read the code that the remedy names.",
     remedies=("R390",),
     weigh=weigh,
-    algorithms=("ddpg",),
 )

@@ -35,5 +35,4 @@ RULE = Detector(
     limits={"steps": 2, "error": 1e-6},
     calibrated_on="an invariant",
     detect=detect,
-    algorithms=("ddpg",),
 )

@@ -9,14 +9,14 @@ from steadyrl.stability.window import Window
 
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
-    """Truncated transitions in the buffer that are marked as terminated."""
-    share = window.latest("replay.truncated_as_terminated", 0.0)
-    if not share > limits["share"]:
-        return None
-    return Sighting(
-        f"{share:.0%} of the truncated transitions are stored as terminated",
-        {"replay.truncated_as_terminated": share},
-    )
+    """Truncated transitions, in the buffer or the rollout, that are marked as terminated."""
+    for name in ("replay.truncated_as_terminated", "rollout.truncated_as_terminated"):
+        share = window.latest(name, 0.0)
+        if share > limits["share"]:
+            return Sighting(
+                f"{share:.0%} of the truncated transitions are stored as terminated", {name: share}
+            )
+    return None
 
 
 RULE = Detector(
@@ -27,10 +27,10 @@ RULE = Detector(
     why="States before the limit look worthless although nothing ends there; values depend on a "
     "clock the agent cannot see.",
     false_alarms="Tasks in which the time limit really is part of the task and is observed.",
-    reads=("replay.truncated_as_terminated",),
+    reads=(),
+    any_of=("replay.truncated_as_terminated", "rollout.truncated_as_terminated"),
     limits={"share": 0.0},
     calibrated_on="an invariant",
     detect=detect,
-    algorithms=("ddpg",),
     references=("Pardo et al. 2018", "cleanrl#198"),
 )

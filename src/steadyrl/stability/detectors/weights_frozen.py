@@ -7,16 +7,20 @@ from collections.abc import Mapping
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
 
+PARTS = ("critic", "actor", "policy", "value")
+
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     """Exactly no change over several Steps in which updates were made."""
-    if window.latest("critic.update_ratio") and window.latest("actor.update_ratio"):
+    if all(window.latest(f"{part}.update_ratio", 1.0) for part in PARTS):
         return None
     steps = int(limits["steps"])
     updates = window.last("train.updates", steps + 1)
     if len(updates) <= steps or updates[-1] <= updates[0]:
         return None
-    for part in ("critic", "actor"):
+    for part in PARTS:
+        if part == "policy" and not window.latest("trpo.line_search_success", 1.0):
+            continue  # a failed search leaves the policy where it is, and says so itself
         changes = window.last(f"{part}.update_ratio", steps)
         if len(changes) == steps and not changes.any():
             norm = window.latest(f"{part}.gradient_norm")
@@ -35,7 +39,8 @@ RULE = Detector(
     symptom="A network's weights stay exactly the same while updates are counted.",
     why="Its optimiser holds other parameters, its graph is cut, or its learning rate is zero.",
     false_alarms="A network frozen on purpose.",
-    reads=("critic.update_ratio", "actor.update_ratio", "train.updates"),
+    reads=("train.updates",),
+    any_of=tuple(f"{part}.update_ratio" for part in PARTS),
     limits={"steps": 3},
     calibrated_on="an invariant: Adam moves every weight that has a gradient",
     detect=detect,

@@ -11,9 +11,9 @@ from steadyrl.stability.window import Window
 
 
 def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
-    """Where it is larger."""
+    """Where it is larger or far smaller."""
     value = getattr(config, "max_kl", None)
-    if value is None or not (value > 0.01):
+    if value is None or 5e-4 <= value <= 0.01:
         return None
     return {"max_kl": 0.01}
 
@@ -24,6 +24,6 @@ REMEDY = Remedy(
     effect="A trust region of 0.01 nats.",
     safety="automatic",
     restart=False,
-    side_effects="Shorter steps.",
+    side_effects="Shorter steps where it was larger, longer ones where it was smaller.",
     propose=propose,
 )
