@@ -14,7 +14,7 @@ import numpy as np
 from steadyrl.core.config import flatten
 from steadyrl.core.records import Step
 from steadyrl.core.signals import CATALOGUE
-from steadyrl.report.page import COLORS, Chart, card, legend, page
+from steadyrl.report.page import COLORS, Chart, card, legend, number, page
 from steadyrl.stability.explain import headline
 from steadyrl.stability.remedies import REMEDIES
 from steadyrl.store.files import write_atomically
@@ -30,13 +30,31 @@ GROUPS = {
         "eval.length_mean",
         "rollout.length_mean",
     ),
-    "Losses": ("critic.loss", "critic.loss_max", "actor.loss", "td.abs_mean"),
+    "Losses": (
+        "critic.loss",
+        "critic.loss_max",
+        "actor.loss",
+        "td.abs_mean",
+        "policy.loss",
+        "value.loss",
+        "value.explained_variance",
+    ),
+    "Policy": (
+        "policy.kl",
+        "policy.entropy",
+        "policy.clip_fraction",
+        "policy.std",
+        "trpo.line_search_success",
+        "trpo.step_fraction",
+    ),
     "Values": ("q.mean", "q.abs_max", "q.bound_ratio", "td.target_std"),
     "Gradients": (
         "critic.gradient_norm",
         "critic.gradient_norm_max",
         "actor.gradient_norm",
         "actor.gradient_norm_max",
+        "policy.gradient_norm",
+        "value.gradient_norm",
     ),
 }
 
@@ -158,16 +176,12 @@ def _facts(stores: Sequence[RunDirectory]) -> str:
             store.config.seed,
             f"{summary.get('env_steps', 0):,}",
             f"{summary.get('seconds', 0):,.0f}",
-            _number(summary.get("final_return")),
-            _number(summary.get("best_return")),
+            number(summary.get("final_return"), ",.5g"),
+            number(summary.get("best_return"), ",.5g"),
         )
         rows.append("<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in cells) + "</tr>")
     head = "".join(f"<th>{title}</th>" for title in titles)
     return f"<table><tr>{head}</tr>{''.join(rows)}</table>"
-
-
-def _number(value: Any) -> str:
-    return "" if value is None else f"{float(value):,.5g}"
 
 
 def _events(store: RunDirectory) -> str:

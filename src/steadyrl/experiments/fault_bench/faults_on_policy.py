@@ -13,7 +13,7 @@ COMMON: Mapping[str, Any] = {
 }
 CARTPOLE: Mapping[str, Any] = {
     **COMMON,
-    "total_env_steps": 40_960,
+    "total_env_steps": 30_720,
     "environment": {"id": "CartPole-v1", "count": 8},
     "rollout_length": 128,
     "gamma": 0.98,
@@ -22,7 +22,7 @@ CARTPOLE: Mapping[str, Any] = {
 }
 POINT_MASS: Mapping[str, Any] = {
     **COMMON,
-    "total_env_steps": 40_960,
+    "total_env_steps": 30_720,
     "environment": {"id": "bench/PointMass-v0", "count": 8},
     "rollout_length": 128,
     "gamma": 0.95,
@@ -31,7 +31,7 @@ POINT_MASS: Mapping[str, Any] = {
 }
 PENDULUM: Mapping[str, Any] = {
     **COMMON,
-    "total_env_steps": 81_920,
+    "total_env_steps": 49_152,
     "environment": {"id": "Pendulum-v1", "count": 4},
     "rollout_length": 512,
     "gamma": 0.9,
@@ -239,8 +239,8 @@ SPECIAL: tuple[tuple[str, str, Mapping[str, Any]], ...] = (
     *((p, "subsampled", {"fisher_share": 0.25}) for p in OF_TRPO),
     *((p, "stabiliser", {"stabiliser": True}) for p in OF_TRPO),
     *((p, "damping-0.01", {"damping": 0.01}) for p in OF_TRPO),
-    ("ppo-cartpole", "converged", {"total_env_steps": 81_920}),
-    ("trpo-cartpole", "converged", {"total_env_steps": 81_920}),
+    ("ppo-cartpole", "converged", {"total_env_steps": 61_440}),
+    ("trpo-cartpole", "converged", {"total_env_steps": 61_440}),
     # Tasks that nobody learns in the budget.
     ("ppo-point-mass", "sparse", {"environment.settings": {"sparse": True}}),
     ("trpo-point-mass", "sparse", {"environment.settings": {"sparse": True}}),

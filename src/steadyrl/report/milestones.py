@@ -1,0 +1,179 @@
+"""When did runs first score, and when did their average pass 10, 50, 100?
+
+A table and a page of curves for runs of one task side by side: learning curves, and for TRPO the
+line search's success, the accepted share of the step and the trust region as it was adapted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from steadyrl.core.configs.ppo import OnPolicyConfig
+from steadyrl.core.records import Step
+from steadyrl.report.html import thin
+from steadyrl.report.page import COLORS, Chart, card, legend, page, table
+from steadyrl.store.files import write_atomically
+from steadyrl.store.run_directory import RunDirectory
+
+AVERAGE = "rollout.return_mean"  # of the last 100 training episodes
+SMOOTHED = 10  # updates
+
+CURVES = (
+    ("Score", "mean of the last 100 training episodes", AVERAGE, 1),
+    ("Score of evaluations", "most likely actions, whole episodes", "eval.return_mean", 1),
+    ("Line search", "share that succeeded, last 10 updates", "trpo.line_search_success", SMOOTHED),
+    ("Step", "accepted share, mean of 10 updates", "trpo.step_fraction", SMOOTHED),
+    ("Trust region", "max_kl as the stabiliser left it", "setting.max_kl", 1),
+    ("KL", "of the updates, mean of 10; failed searches have none", "policy.kl", SMOOTHED),
+    ("Entropy", "of the policy, as a share of the largest", "policy.entropy_share", 1),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Milestones:
+    """What one run reached, and when (env steps; NaN: not reached)."""
+
+    run: str
+    env_steps: int
+    samples_per_update: int
+    steps_per_second: float
+    first_score: float
+    passed: dict[float, float]
+    best: float
+    last: float
+    search_success: float
+    step_fraction: float
+    max_kl: float
+
+
+def measure(store: RunDirectory, levels: Sequence[float]) -> Milestones:
+    """Read a run's milestones from its Steps."""
+    steps = list(store.steps())
+    config = store.config
+    batch = config.batch if isinstance(config, OnPolicyConfig) else config.log_every
+
+    def first(reached: Any) -> float:
+        return next((float(s.env_steps) for s in steps if reached(s.signals)), math.nan)
+
+    averages = _values(steps, AVERAGE)
+    return Milestones(
+        run=store.path.name,
+        env_steps=steps[-1].env_steps if steps else 0,
+        samples_per_update=batch,
+        steps_per_second=_mean(_values(steps, "time.env_steps_per_second")),
+        first_score=first(lambda signals: signals.get("rollout.reward_mean", 0.0) > 0),
+        passed={
+            level: first(lambda signals, level=level: signals.get(AVERAGE, -math.inf) >= level)
+            for level in levels
+        },
+        best=float(np.max(averages)) if len(averages) else math.nan,
+        last=float(averages[-1]) if len(averages) else math.nan,
+        search_success=_mean(_values(steps, "trpo.line_search_success")),
+        step_fraction=_mean(_values(steps, "trpo.step_fraction")),
+        max_kl=_last(_values(steps, "setting.max_kl")),
+    )
+
+
+def head(levels: Sequence[float]) -> list[str]:
+    """Titles of the table's columns."""
+    passed = [f"average {level:g}" for level in levels]
+    numbers = ["best average", "last", "steps/s", "samples per update"]
+    return ["run", "env steps", "first score", *passed, *numbers, "searches ok", "step", "max_kl"]
+
+
+def row(found: Milestones) -> list[str]:
+    """One run as text cells."""
+    return [
+        found.run,
+        f"{found.env_steps:,}",
+        _count(found.first_score),
+        *(_count(value) for value in found.passed.values()),
+        _number(found.best, ".1f"),
+        _number(found.last, ".1f"),
+        _number(found.steps_per_second, ",.0f"),
+        f"{found.samples_per_update:,}",
+        _number(found.search_success, ".0%"),
+        _number(found.step_fraction, ".2f"),
+        _number(found.max_kl, ".3g"),
+    ]
+
+
+def write_milestones(runs: Sequence[Path], levels: Sequence[float], output: Path) -> Path:
+    """The table and the curves as one page."""
+    stores = [RunDirectory.open(run) for run in runs]
+    series = {store.path.name: list(store.steps()) for store in stores}
+    charts: list[Chart] = []
+    cards = []
+    for title, about, name, window in CURVES:
+        traces = _traces(series, name, window)
+        if traces:
+            identity = f"milestones{len(charts)}"
+            charts.append({"id": identity, "traces": traces})
+            cards.append(card(title, about, identity))
+    rows = [row(measure(store, levels)) for store in stores]
+    body = (
+        f"{table(head(levels), rows)}<p class='legend'>{legend(list(series))}</p>"
+        f"<div class='grid'>{''.join(cards)}</div>"
+    )
+    write_atomically(output, page("Milestones", body, charts).encode())
+    return output
+
+
+def _traces(series: dict[str, list[Step]], name: str, window: int) -> list[dict[str, Any]]:
+    traces = []
+    for (run, steps), color in zip(series.items(), cycle(COLORS), strict=False):
+        points = np.array([(s.env_steps, s.signals[name]) for s in steps if name in s.signals])
+        if not len(points):
+            continue
+        x, y = thin(np.column_stack((points[:, 0], _smoothed(points[:, 1], window))))
+        traces.append(
+            {
+                "x": x.tolist(),
+                "y": [value if math.isfinite(value) else None for value in y.tolist()],
+                "name": run,
+                "mode": "lines",
+                "line": {"width": 1.5, "color": color},
+            }
+        )
+    return traces
+
+
+def _smoothed(values: np.ndarray[Any, Any], window: int) -> np.ndarray[Any, Any]:
+    """Mean of the last `window` values that are numbers."""
+    if window == 1:
+        return values
+    known = np.isfinite(values)
+    sums = np.cumsum(np.where(known, values, 0.0))
+    counts = np.cumsum(known).astype(float)
+    sums[window:] -= sums[:-window].copy()
+    counts[window:] -= counts[:-window].copy()
+    means = np.full(len(values), np.nan)
+    np.divide(sums, counts, out=means, where=counts > 0)
+    return means
+
+
+def _values(steps: Sequence[Step], name: str) -> np.ndarray[Any, Any]:
+    return np.array([step.signals[name] for step in steps if name in step.signals])
+
+
+def _mean(values: np.ndarray[Any, Any]) -> float:
+    return float(np.mean(values)) if len(values) else math.nan
+
+
+def _last(values: np.ndarray[Any, Any]) -> float:
+    return float(values[-1]) if len(values) else math.nan
+
+
+def _count(value: float) -> str:
+    return "not reached" if math.isnan(value) else f"{value:,.0f}"
+
+
+def _number(value: float, spec: str) -> str:
+    return "-" if math.isnan(value) else format(value, spec)
