@@ -13,14 +13,22 @@ import pytest
 
 from steadyrl.cli.compare import load_variant
 from steadyrl.cli.main import main
+from steadyrl.core.configs import load_config
 from steadyrl.core.configs.ddpg import DDPGConfig
 from steadyrl.core.errors import ConfigError
 from steadyrl.experiments import compare as compare_module
 from steadyrl.experiments.compare import Comparison, History, compare, judge_arms
-from steadyrl.experiments.studies import STUDIES, c1_large_batch, c2_what_drives_it
+from steadyrl.experiments.studies import (
+    STUDIES,
+    c1_large_batch,
+    c2_what_drives_it,
+    c8_objective_mismatch,
+    c9_two_versions,
+)
 from steadyrl.experiments.studies.c3_gradient_variance import decide as decide_c3
 from steadyrl.experiments.studies.study import page
 from steadyrl.experiments.trials import Outcome, Trial
+from steadyrl.store.run_directory import RunDirectory
 
 Make = Callable[..., DDPGConfig]
 
@@ -172,6 +180,45 @@ def test_c1_is_decided_by_collapse_rates() -> None:
     assert c1_large_batch.decide(rates(0, 1, 0.2, 0.8))[0] == "confirmed"
     assert c1_large_batch.decide(rates(0, 1, 0, 0))[0] == "depends on"
     assert c1_large_batch.decide(rates(1, 1, 0, 0))[0] == "refuted"
+
+
+def test_c8_is_decided_by_late_searches() -> None:
+    def successes(*costs: float) -> dict[str, float]:
+        found: dict[str, float] = {}
+        for weight, cost in zip(c8_objective_mismatch.WEIGHTS, costs, strict=True):
+            found |= {f"{weight:g} one objective": 1.0, f"{weight:g} two objectives": 1.0 - cost}
+        return found
+
+    assert c8_objective_mismatch.decide(successes(0.5, 0, 0, 0))[0] == "confirmed"
+    assert c8_objective_mismatch.decide(successes(0, 0.1, 0.5, 0))[0] == "depends on"
+    assert c8_objective_mismatch.decide(successes(0.1, 0, 0, 0))[0] == "refuted"
+
+
+def test_c9_is_decided_by_paired_differences() -> None:
+    better, equal, worse = (5.0, 1.0, 9.0), (0.0, -1.0, 1.0), (-5.0, -9.0, -1.0)
+    assert c9_two_versions.decide({"a": better, "b": better})[0] == "confirmed"
+    assert c9_two_versions.decide({"a": better, "b": equal})[0] == "depends on"
+    verdict, because = c9_two_versions.decide({"a": worse, "b": equal})
+    assert verdict == "refuted"
+    assert "worse on a" in because
+
+
+def test_c8_substitutes_the_line_searchs_objective_and_only_then(tmp_path: Path) -> None:
+    config = load_config(
+        "trpo/v1-cartpole",
+        {"entropy_weight": 2.0, "total_env_steps": 4096, "rollout_length": 512},
+    )
+    gains = {}
+    for mismatched in (False, True):
+        directory = tmp_path / str(mismatched)
+        trial = c8_objective_mismatch.SearchTrial(
+            name="x", config=config, directory=directory, mismatched=mismatched
+        )
+        c8_objective_mismatch.run_search_trial(trial)
+        steps = list(RunDirectory.open(directory).steps())
+        gains[mismatched] = [step.signals["trpo.improvement"] for step in steps]
+        assert 0.0 <= c8_objective_mismatch.late(directory)["success"] <= 1.0
+    assert gains[True] != gains[False]
 
 
 def test_c2_is_decided_by_what_heals() -> None:

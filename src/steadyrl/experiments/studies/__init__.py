@@ -6,10 +6,18 @@ from steadyrl.experiments.studies import (
     c1_large_batch,
     c2_what_drives_it,
     c3_gradient_variance,
+    c8_objective_mismatch,
+    c9_two_versions,
 )
 from steadyrl.experiments.studies.study import Study
 
 STUDIES: dict[str, Study] = {
     study.id: study
-    for study in (c1_large_batch.STUDY, c2_what_drives_it.STUDY, c3_gradient_variance.STUDY)
+    for study in (
+        c1_large_batch.STUDY,
+        c2_what_drives_it.STUDY,
+        c3_gradient_variance.STUDY,
+        c8_objective_mismatch.STUDY,
+        c9_two_versions.STUDY,
+    )
 }
