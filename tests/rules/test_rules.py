@@ -172,14 +172,22 @@ BAD_SETTINGS: dict[str, dict[str, Any]] = {
     "S011": {"updates_per_training": 20},
     "S012": {"evaluation.every_env_steps": 15_000},
 }
+BAD_ON_POLICY: dict[str, tuple[str, dict[str, Any]]] = {
+    "S013": ("ppo/cartpole", {"clip_range": 5.0}),
+    "S014": ("ppo/cartpole", {"entropy_weight": 1.0}),
+    "S015": ("ppo/cartpole", {"epochs": 100}),
+    "S016": ("trpo/v1-cartpole", {"max_kl": 1e-6}),
+    "S017": ("trpo/v1-cartpole", {"damping": 10.0}),
+}
 
 
 @pytest.mark.parametrize("rule", CHECKS, ids=lambda rule: rule.name)
-def test_a_check_objects_to_its_setting_and_not_to_the_pendulum_preset(rule: Check) -> None:
+def test_a_check_objects_to_its_setting_and_not_to_the_preset(rule: Check) -> None:
     identity = rule.id
-    bad = load_config("ddpg/pendulum", BAD_SETTINGS[identity])
+    preset, settings = BAD_ON_POLICY.get(identity) or ("ddpg/pendulum", BAD_SETTINGS[identity])
+    bad = load_config(preset, settings)
     assert identity in [concern.rule for concern in check_config(bad)]
-    assert identity not in [c.rule for c in check_config(load_config("ddpg/pendulum"))]
+    assert identity not in [c.rule for c in check_config(load_config(preset))]
 
 
 def test_a_finding_is_not_repeated_but_a_worse_one_is_reported() -> None:

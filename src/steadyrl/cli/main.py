@@ -16,6 +16,7 @@ COMMANDS = {
     "check": ("check", "what a config can be told before any training"),
     "train": ("train", "train a config, or continue a run exactly"),
     "diagnose": ("diagnose", "what went wrong in recorded runs, and why"),
+    "checklist": ("checklist", "is a run as healthy as it should be at its age"),
     "rescue": ("rescue", "find the cause, try the remedies, prove the fix on fresh seeds"),
     "ladder": ("ladder", "which batch sizes hold up: climb by gates, hold, step back"),
     "compare": ("compare", "several configs on the same seeds: curves, intervals, steadiness"),

@@ -6,7 +6,11 @@ from steadyrl.stability.checks import (
     batch_of_one,
     buffer_small,
     clip_against_scale,
+    clip_range_extreme,
+    damping_extreme,
     discount_short,
+    entropy_weight_extreme,
+    epochs_many,
     evaluation_sparse,
     learning_rate_extreme,
     learning_starts_early,
@@ -14,6 +18,7 @@ from steadyrl.stability.checks import (
     tau_extreme,
     termination_is_free,
     threads_many,
+    trust_region_extreme,
     updates_many,
 )
 
@@ -30,4 +35,9 @@ CHECKS = (
     threads_many.CHECK,
     updates_many.CHECK,
     evaluation_sparse.CHECK,
+    clip_range_extreme.CHECK,
+    entropy_weight_extreme.CHECK,
+    epochs_many.CHECK,
+    trust_region_extreme.CHECK,
+    damping_extreme.CHECK,
 )

@@ -1,0 +1,55 @@
+"""`steadyrl checklist`: is a run as healthy as it should be at its age?"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+EPILOG = """\
+Each phase (before; early, the first 15 % of the budget; middle, to 60 %; late) has its own list.
+An item is passed, failed or not measured. Exits 1 with --strict if any failed.
+
+examples:
+  steadyrl checklist runs/ppo-cartpole-v1-seed0
+  steadyrl checklist runs/trpo-breakout --strict
+"""
+
+MARKS = {True: "[green]✓[/]", False: "[red]✗[/]", None: "[dim]-[/]"}
+
+
+def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
+    """Print the list of a run."""
+    parser.add_argument("run", type=Path, metavar="RUN", help="run directory")
+    parser.add_argument("--strict", action="store_true", help="exit 1 if anything failed")
+    parser.add_argument("--json", action="store_true", help="as JSON on stdout")
+    arguments = parser.parse_args(argv)
+    from steadyrl.stability.checklists import PHASES, go_through
+    from steadyrl.store.run_directory import RunDirectory
+    from steadyrl.verdict import judge
+
+    store = RunDirectory.open(arguments.run)
+    lines = go_through(store.config, list(store.steps()), judge(arguments.run).findings)
+    if arguments.json:
+        sys.stdout.write(json.dumps([asdict(line) for line in lines]) + "\n")
+    else:
+        from rich.console import Console
+        from rich.markup import escape
+        from rich.table import Table
+
+        console = Console(highlight=False)
+        for phase in PHASES:
+            table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
+            for line in lines:
+                if line.phase == phase:
+                    seen = f"[dim]{escape(line.seen)}[/]"
+                    table.add_row(MARKS[line.passed], line.statement, seen)
+            if table.row_count:
+                console.print(f"[bold]{phase}[/]")
+                console.print(table)
+        failed = sum(line.passed is False for line in lines)
+        asked = sum(line.passed is not None for line in lines)
+        console.print(f"{asked - failed} of {asked} passed, {len(lines) - asked} not measured")
+    return int(arguments.strict and any(line.passed is False for line in lines))

@@ -1,0 +1,239 @@
+"""Health by phase: before, early, middle and late, each item passed, failed or not measured.
+
+A checklist says what a healthy run looks like at its age; findings say what is wrong. Items speak
+of signals, so that any algorithm that measures them is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.records import Finding, Step
+from steadyrl.stability.check import check_config
+from steadyrl.stability.statistics import Floats, trend
+
+Phase = Literal["before", "early", "middle", "late"]
+PHASES: tuple[Phase, ...] = ("before", "early", "middle", "late")
+# Shares of the budget at which a phase begins and ends.
+BOUNDS: dict[Phase, tuple[float, float]] = {
+    "early": (0.0, 0.15),
+    "middle": (0.15, 0.6),
+    "late": (0.6, 1.0),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Passed, failed, or (None) not measured; and what was seen."""
+
+    passed: bool | None
+    seen: str
+
+
+NOT_REACHED = Answer(None, "not reached")
+
+
+@dataclass(frozen=True)
+class Record:
+    """What there is of a phase to be asked about."""
+
+    config: RunConfig
+    steps: Sequence[Step]  # of the phase
+    earlier: Sequence[Step]
+    findings: Sequence[Finding]  # of the phase
+
+    def values(self, name: str, *, earlier: bool = False) -> Floats:
+        """A signal's values in the phase, or before it; those that are numbers."""
+        steps = self.earlier if earlier else self.steps
+        found = np.array([s.signals[name] for s in steps if name in s.signals], dtype=np.float64)
+        return found[np.isfinite(found)]
+
+    def not_measured(self, name: str) -> Answer | None:
+        """The phase lies ahead; or, if the run had its chance, the signal is not one of its own."""
+        if self.steps or (self.earlier and not any(name in s.signals for s in self.earlier)):
+            return None
+        return NOT_REACHED
+
+
+Ask = Callable[[Record], Answer | None]  # None: does not concern this run
+
+
+@dataclass(frozen=True)
+class Item:
+    """One line of a checklist."""
+
+    phase: Phase
+    statement: str
+    ask: Ask
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """An item with its answer."""
+
+    phase: Phase
+    statement: str
+    passed: bool | None
+    seen: str
+
+
+def go_through(config: RunConfig, steps: Sequence[Step], findings: Sequence[Finding]) -> list[Line]:
+    """Every item that concerns the run, phase by phase; phases not reached are not measured."""
+    total, lines = config.total_env_steps, []
+    for item in ITEMS:
+        start, end = BOUNDS.get(item.phase, (0.0, 0.0))
+        record = Record(
+            config,
+            [step for step in steps if start * total < step.env_steps <= end * total],
+            [step for step in steps if step.env_steps <= start * total],
+            [finding for finding in findings if start * total < finding.env_steps <= end * total],
+        )
+        answer = item.ask(record)
+        if answer is not None:
+            lines.append(Line(item.phase, item.statement, answer.passed, answer.seen))
+    return lines
+
+
+def _no_objection(record: Record) -> Answer:
+    concerns = [c for c in check_config(record.config) if c.severity != "note"]
+    seen = "; ".join(f"{c.rule} {c.message}" for c in concerns) or "none"
+    return Answer(not concerns, seen)
+
+
+def _evaluated(record: Record) -> Answer:
+    episodes = record.config.evaluation.episodes
+    return Answer(episodes > 0, f"{episodes} episodes per evaluation")
+
+
+def _clipped(record: Record) -> Answer | None:
+    if not hasattr(record.config, "gradient_clip") or record.config.algorithm != "ppo":
+        return None
+    clip = record.config.gradient_clip
+    return Answer(clip is not None, f"gradient_clip is {clip}")
+
+
+def _bounded(name: str, unit: str, *, high: float | None = None, low: float | None = None) -> Ask:
+    """The median of a signal lies within bounds."""
+
+    def ask(record: Record) -> Answer | None:
+        values = record.values(name)
+        if not len(values):
+            return record.not_measured(name)
+        middle = float(np.median(values))
+        passed = (high is None or middle <= high) and (low is None or middle >= low)
+        return Answer(passed, f"median {middle:.3g} {unit}".rstrip())
+
+    return ask
+
+
+def _always_below(name: str, limit: float) -> Ask:
+    def ask(record: Record) -> Answer | None:
+        values = record.values(name)
+        if not len(values):
+            return record.not_measured(name)
+        return Answer(bool(values.max() <= limit), f"at most {values.max():.3g}")
+
+    return ask
+
+
+def _not_falling(record: Record) -> Answer:
+    values = record.values("eval.return_mean")
+    if not record.steps:
+        return NOT_REACHED
+    if len(values) < 3:
+        return Answer(None, f"{len(values)} evaluations: too few to tell")
+    upward = trend(values)
+    falls = upward.slope < 0 and upward.p_value < 0.05
+    return Answer(not falls, f"{values[0]:,.4g} to {values[-1]:,.4g}")
+
+
+def _rises(record: Record) -> Answer:
+    values = record.values("eval.return_mean")
+    before = record.values("eval.return_mean", earlier=True)
+    if not record.steps:
+        return NOT_REACHED
+    if len(values) < 3 or not len(before):
+        return Answer(None, f"{len(values)} evaluations: too few to tell")
+    first, best = float(np.median(before)), float(np.median(values[-3:]))
+    return Answer(best > first, f"{first:,.4g} early, {best:,.4g} at the phase's end")
+
+
+def _holds(record: Record) -> Answer:
+    values = record.values("eval.return_mean")
+    before = record.values("eval.return_mean", earlier=True)
+    if not record.steps:
+        return NOT_REACHED
+    if len(values) < 3 or len(before) < 3:
+        return Answer(None, f"{len(values)} evaluations: too few to tell")
+    start = float(np.median(before[:2]))
+    best = max(_best_median(before), _best_median(values))
+    last = float(np.median(values[-3:]))
+    kept = (last - start) / (best - start) if best > start else 1.0
+    return Answer(kept >= 0.8, f"{kept:.0%} of what was gained")
+
+
+def _best_median(values: Floats) -> float:
+    """The best of the medians of three: a single lucky evaluation is no level."""
+    if len(values) < 3:
+        return float(np.median(values))
+    return float(np.median(np.lib.stride_tricks.sliding_window_view(values, 3), axis=1).max())
+
+
+def _calm(record: Record) -> Answer:
+    if not record.steps:
+        return NOT_REACHED
+    severe = sorted({f"{f.rule} {f.name}" for f in record.findings if f.severity == "severe"})
+    return Answer(not severe, ", ".join(severe) or "none")
+
+
+def _learned(record: Record) -> Answer | None:
+    values = record.values("value.explained_variance")
+    if not len(values):
+        return record.not_measured("value.explained_variance")
+    later = float(np.median(values[-3:]))
+    return Answer(later > 0, f"{values[0]:.2f} to {later:.2f}")
+
+
+ITEMS: tuple[Item, ...] = (
+    Item("before", "No static check objects", _no_objection),
+    Item("before", "Evaluation is on", _evaluated),
+    Item("before", "Gradients are clipped", _clipped),
+    Item(
+        "early",
+        "Before the first gradient step every ratio is one",
+        _always_below("policy.first_ratio_error", 1e-3),
+    ),
+    Item("early", "KL per update stays below 0.1", _bounded("policy.kl", "nats", high=0.1)),
+    Item(
+        "early",
+        "The policy has not committed yet",
+        _bounded("policy.entropy_share", "of the largest entropy", low=0.3),
+    ),
+    Item("early", "The values begin to explain the returns", _learned),
+    Item("early", "The return does not fall", _not_falling),
+    Item("early", "Nothing severe", _calm),
+    Item("middle", "The return has risen", _rises),
+    Item("middle", "KL per update stays below 0.1", _bounded("policy.kl", "nats", high=0.1)),
+    Item("middle", "Fewer than 45 % are clipped", _bounded("policy.clip_fraction", "", high=0.45)),
+    Item(
+        "middle",
+        "Line searches succeed",
+        _bounded("trpo.line_search_success", "in the median", low=1.0),
+    ),
+    Item(
+        "middle",
+        "The values explain the returns",
+        _bounded("value.explained_variance", "of the variance", low=0.0),
+    ),
+    Item("middle", "|Q| stays within its bound", _bounded("q.bound_ratio", "of it", high=1.2)),
+    Item("middle", "Nothing severe", _calm),
+    Item("late", "What was gained is kept", _holds),
+    Item("late", "KL per update stays below 0.1", _bounded("policy.kl", "nats", high=0.1)),
+    Item("late", "|Q| stays within its bound", _bounded("q.bound_ratio", "of it", high=1.2)),
+    Item("late", "Nothing severe", _calm),
+)
