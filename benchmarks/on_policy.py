@@ -2,7 +2,8 @@
 
 Speed: CartPole-v1 with eight copies, the peers' default settings on both sides, interleaved, one
 thread each, median of the ratios; run it on an idle machine. Learning: the same settings and
-steps on both sides, mean return of the last evaluations over seeds.
+steps on both sides, mean return of the last evaluations over seeds. Breakout: one TRPO update of
+8 x 512 samples, at equal work and with the settings of the preset trpo/breakout.
 """
 
 from __future__ import annotations
@@ -18,10 +19,13 @@ from typing import Any
 import numpy as np
 from common import PEER_PYTHON, conclude, require_peers, run_json
 
+from steadyrl.core.configs import load_config
 from steadyrl.experiments.statistics import bootstrap_mean
 
 HERE = Path(__file__).resolve().parent
 LAST = 5  # evaluations that count
+GAME = "ALE/Breakout-v5"
+GAME_SETTINGS = {"repeat_action_probability": 0.0, "episodic_life": True}
 
 # Stable-Baselines3's defaults, and ours that do the same work.
 SPEED: dict[str, tuple[dict[str, Any], dict[str, Any], int]] = {
@@ -90,7 +94,7 @@ LEARNING: dict[str, tuple[str, str, int, int, dict[str, Any], dict[str, Any]]] =
 def main() -> None:
     """Measure what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["speed", "learning"])
+    parser.add_argument("what", choices=["speed", "learning", "breakout"])
     parser.add_argument("--quick", action="store_true", help="1 round or 1 seed, keep nothing")
     parser.add_argument("--json", action="store_true", help="only the last line")
     parser.add_argument("--rounds", type=int, default=3)
@@ -104,6 +108,8 @@ def main() -> None:
 
     if arguments.what == "speed":
         result = speed(1 if arguments.quick else arguments.rounds, say)
+    elif arguments.what == "breakout":
+        result = breakout(1 if arguments.quick else arguments.rounds, say)
     else:
         result = learning(1 if arguments.quick else arguments.seeds, say)
     conclude(f"{arguments.what}_on_policy", result, keep=not arguments.quick)
@@ -127,6 +133,48 @@ def speed(rounds: int, say: Any) -> dict[str, Any]:
             "ratio_range": [round(min(ratios), 2), round(max(ratios), 2)],
         }
         say(f"{algorithm}: {results[algorithm]}")
+    return results
+
+
+EQUAL_WORK = {
+    "rollout_length": 512,
+    "cg_iterations": 15,
+    "damping": 0.1,
+    "fisher_share": 1.0,
+    "critic_epochs": 10,
+    "critic_minibatch_size": 128,
+    "reward_clip": 1.0,
+}
+
+
+def breakout(rounds: int, say: Any) -> dict[str, Any]:
+    """Env steps per second of a whole update, and the memory it took."""
+    preset = load_config("trpo/breakout").plain()
+    names = (*EQUAL_WORK, "max_kl", "backtracks", "backtrack_ratio", "entropy_weight")
+    shipped = {**{name: preset[name] for name in names}, "rollout_length": 512}
+    arms = {
+        "sb3": ("sb3", {"n_steps": 512}),
+        "equal_work": ("ours", EQUAL_WORK),
+        "preset": ("ours", shipped),
+    }
+    rates: dict[str, list[float]] = {arm: [] for arm in arms}
+    memory: dict[str, list[float]] = {arm: [] for arm in arms}
+    results: dict[str, Any] = {"rounds": rounds, "samples_per_update": 8 * 512, "threads": 1}
+    for _ in range(rounds):
+        for arm, (name, settings) in arms.items():
+            found = _run(name, "trpo", GAME, 8, 8 * 512, settings, 0, 0)
+            rates[arm].append(found["steps_per_second"])
+            memory[arm].append(found["peak_memory_mb"])
+            results.setdefault("versions", {}).update(found["versions"])
+            say(f"{arm}: {rates[arm][-1]:.1f} steps/s, {memory[arm][-1]:,.0f} MB")
+    for arm in arms:
+        ratios = [o / s for o, s in zip(rates[arm], rates["sb3"], strict=True)]
+        results[arm] = {
+            "steps_per_second": round(statistics.median(rates[arm]), 1),
+            "peak_memory_mb": round(max(memory[arm])),
+            "ratio": round(statistics.median(ratios), 2),
+            "ratio_range": [round(min(ratios), 2), round(max(ratios), 2)],
+        }
     return results
 
 
@@ -174,7 +222,11 @@ def _run(
         else (PEER_PYTHON, HERE / "peers" / "sb3_on_policy.py")
     )
     flags = ("--algorithm", algorithm, "--task", task, "--copies", copies, "--steps", steps)
-    more = ("--settings", json.dumps(settings), "--seed", seed, "--evaluate-every", every)
+    more = ["--settings", json.dumps(settings), "--seed", seed, "--evaluate-every", every]
+    if task == GAME:
+        more.append("--first-update")
+        if name == "ours":
+            more += ["--environment", json.dumps(GAME_SETTINGS)]
     return run_json(python, script, *flags, *more)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import resource
 import sys
 import time
 
@@ -22,13 +23,19 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=50_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--evaluate-every", type=int, default=0)
+    parser.add_argument("--first-update", action="store_true", help="the first update counts too")
+    parser.add_argument("--environment", default="{}", help="JSON: the environment's settings")
     arguments = parser.parse_args()
     config = parse_config(
         {
             "algorithm": arguments.algorithm,
             "seed": arguments.seed,
             "total_env_steps": arguments.steps,
-            "environment": {"id": arguments.task, "count": arguments.copies},
+            "environment": {
+                "id": arguments.task,
+                "count": arguments.copies,
+                "settings": json.loads(arguments.environment),
+            },
             "evaluation": {
                 "every_env_steps": arguments.evaluate_every or 1,
                 "episodes": 10 if arguments.evaluate_every else 0,
@@ -36,8 +43,10 @@ def main() -> None:
             **json.loads(arguments.settings),
         }
     )
-    marks, returns = [], []
-    for step in prepare(config).steps:
+    training = prepare(config)
+    returns = []
+    marks = [(0, time.perf_counter())] if arguments.first_update else []
+    for step in training.steps:
         marks.append((step.env_steps, time.perf_counter()))
         if "eval.return_mean" in step.signals:
             returns.append(step.signals["eval.return_mean"])
@@ -45,6 +54,7 @@ def main() -> None:
     result = {
         "steps_per_second": (last[0] - first[0]) / (last[1] - first[1]),
         "returns": returns,
+        "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         "versions": {"steadyrl": steadyrl.__version__},
     }
     sys.stdout.write(json.dumps(result) + "\n")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import resource
 import sys
 import time
 
@@ -16,8 +17,9 @@ import torch
 from sb3_contrib import TRPO
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
-from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.env_util import make_atari_env, make_vec_env
 from stable_baselines3.common.evaluation import evaluate_policy
+from stable_baselines3.common.vec_env import VecFrameStack
 
 
 class Watch(BaseCallback):
@@ -49,6 +51,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=50_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--evaluate-every", type=int, default=0)
+    parser.add_argument("--first-update", action="store_true", help="the first update counts too")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     settings = json.loads(arguments.settings)
@@ -56,15 +59,30 @@ def main() -> None:
         rate = settings["learning_rate"]
         settings["learning_rate"] = lambda left: left * rate
     kind = {"ppo": PPO, "trpo": TRPO}[arguments.algorithm]
-    envs = make_vec_env(arguments.task, n_envs=arguments.copies, seed=arguments.seed)
-    model = kind("MlpPolicy", envs, seed=arguments.seed, device="cpu", **settings)
+    if arguments.task.startswith("ALE/"):
+        import ale_py
+        import gymnasium
+
+        gymnasium.register_envs(ale_py)
+        settings["policy"] = "CnnPolicy"
+        # The id's own frame skip is switched off: the wrapper skips.
+        plain = {"frameskip": 1, "repeat_action_probability": 0.0}
+        envs = make_atari_env(
+            arguments.task, n_envs=arguments.copies, seed=arguments.seed, env_kwargs=plain
+        )
+        envs = VecFrameStack(envs, n_stack=4)
+    else:
+        settings["policy"] = "MlpPolicy"
+        envs = make_vec_env(arguments.task, n_envs=arguments.copies, seed=arguments.seed)
+    model = kind(settings.pop("policy"), envs, seed=arguments.seed, device="cpu", **settings)
     watch = Watch(arguments.task, arguments.evaluate_every, arguments.seed)
     model.learn(arguments.steps, callback=watch)
     watch.on_rollout_start()
-    first, last = watch.marks[1], watch.marks[-1]
+    first, last = watch.marks[0 if arguments.first_update else 1], watch.marks[-1]
     result = {
         "steps_per_second": (last[0] - first[0]) / (last[1] - first[1]),
         "returns": watch.returns,
+        "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         "versions": {
             "stable-baselines3": stable_baselines3.__version__,
             "sb3-contrib": sb3_contrib.__version__,
