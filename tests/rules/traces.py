@@ -198,7 +198,7 @@ TRACES: Mapping[str, tuple[Trace, Trace]] = {
     ),
     "D106": (
         trace(value__explained_variance=-0.2),
-        trace(value__explained_variance=lambda i: -0.2 if i % 3 == 0 else 0.1),
+        trace(value__explained_variance=lambda i: -0.2 if i > 20 else 0.4),
     ),
     "D107": (trace(policy__kl=1e-7), trace(policy__kl=lambda i: 1e-7 if i % 5 else 1e-3)),
     "D108": (
@@ -210,6 +210,10 @@ TRACES: Mapping[str, tuple[Trace, Trace]] = {
         trace(trpo__line_search_success=lambda i: float(i % 5 != 0)),
     ),
     "D110": (trace(trpo__cg_residual=1.4), trace(trpo__cg_residual=0.6)),
+    "D113": (
+        trace(setting__entropy_weight=1.0, trpo__entropy_pull=0.5),
+        trace(setting__entropy_weight=0.01, trpo__entropy_pull=3.0),
+    ),
     "D111": (trace(trpo__kl_share=0.01), trace(trpo__kl_share=lambda i: 0.01 + 0.3 * (i % 2))),
 }
 

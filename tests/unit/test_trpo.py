@@ -19,6 +19,7 @@ from steadyrl.core.configs.trpo import TRPOConfig
 from steadyrl.core.losses import normalised
 from steadyrl.core.networks import DenseNetwork
 from steadyrl.core.trust_region import Found, conjugate_gradient, line_search
+from steadyrl.environments.envs import Envs
 from steadyrl.experience.rollout import Samples
 from steadyrl.experiments.verify_resume import compare_runs
 from steadyrl.run import resume, train
@@ -54,8 +55,10 @@ def _learner(config: TRPOConfig) -> tuple[OnPolicyLearner, Samples]:
     training = prepare(config)
     next(training.steps)
     learner = training.learner
+    envs = training.envs
     assert isinstance(learner, OnPolicyLearner)
-    data, _ = with_advantages(learner, collect(learner, training.envs, config), config)
+    assert isinstance(envs, Envs)
+    data, _ = with_advantages(learner, collect(learner, envs, config), config)
     return learner, data
 
 

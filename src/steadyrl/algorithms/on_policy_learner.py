@@ -200,7 +200,7 @@ def with_advantages(
         ends = [rollout.terminated[at, copy] for at, copy, _ in rollout.cuts]
         signals["rollout.truncated_as_terminated"] = float(np.mean(ends))
     if not learner.images:
-        signals |= observation_spread(everything)
+        signals |= observation_spread(rollout.observations)
     explained = explained_variance(rollout.values, returns)
     if not math.isnan(explained):
         signals["value.explained_variance"] = explained
@@ -209,8 +209,8 @@ def with_advantages(
 
 
 def observation_spread(observations: Array) -> dict[str, float]:
-    """Whether the components of what the networks see vary, and on one scale."""
-    spreads = observations.std(axis=0)
+    """Whether the components of what the networks see vary in time, and on one scale."""
+    spreads = observations.std(axis=0).mean(axis=0)  # within each environment
     varying = spreads[spreads > 1e-8]
     signals = {"observation.constant_share": 1.0 - len(varying) / len(spreads)}
     if len(varying):

@@ -10,19 +10,23 @@ from typing import Any, Protocol, TypeVar, cast
 import torch
 from numpy.typing import NDArray
 
-from steadyrl.algorithms import examine_ddpg, examine_on_policy, gradients_ddpg
+from steadyrl.algorithms import examine_bc, examine_ddpg, examine_on_policy, gradients_ddpg
+from steadyrl.algorithms.bc import train_bc
+from steadyrl.algorithms.bc_learner import BCLearner, Clock
 from steadyrl.algorithms.ddpg import train_ddpg
 from steadyrl.algorithms.ddpg_learner import DDPGLearner
 from steadyrl.algorithms.on_policy_learner import OnPolicyLearner
 from steadyrl.algorithms.ppo import train_ppo
 from steadyrl.algorithms.trpo import train_trpo
 from steadyrl.core.config import LiveConfig
+from steadyrl.core.configs.bc import BCConfig
 from steadyrl.core.configs.ddpg import DDPGConfig
 from steadyrl.core.configs.ppo import OnPolicyConfig, PPOConfig
 from steadyrl.core.configs.run import ComputeConfig, RunConfig
 from steadyrl.core.configs.trpo import TRPOConfig
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.records import Step
+from steadyrl.environments.demonstrated import load_demonstrations
 from steadyrl.environments.envs import Envs
 
 C = TypeVar("C", bound=OnPolicyConfig)
@@ -40,12 +44,33 @@ class Learner(Protocol):
         ...
 
 
+class World(Protocol):
+    """What a run advances in: environments, or the pages of a dataset."""
+
+    @property
+    def steps_taken(self) -> int:
+        """How far it has come."""
+        ...
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything the coming steps depend on."""
+        ...
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Back to a recorded state."""
+        ...
+
+    def close(self) -> None:
+        """Release what it holds."""
+        ...
+
+
 @dataclass(frozen=True)
 class Training:
     """A config in force, its environments, its learner, and how to make them yield Steps."""
 
     live: LiveConfig[RunConfig]
-    envs: Envs
+    envs: World
     learner: Learner
     begin: Callable[[], Iterator[Step]]
     examine: Callable[[], dict[str, float]]  # a closer look, for probes
@@ -82,6 +107,8 @@ def prepare(config: RunConfig) -> Training:
             "compute.precision = 'bf16': this processor only emulates bf16, which is several times "
             "slower than fp32. Use fp32 here."
         )
+    if isinstance(config, BCConfig):
+        return _bc(config, device)
     envs = Envs(config.environment, seed=config.seed)
     if isinstance(config, DDPGConfig):
         return _ddpg(config, envs, device)
@@ -108,6 +135,21 @@ def _ddpg(config: DDPGConfig, envs: Envs, device: torch.device) -> Training:
         ),
         gradients=lambda **how: gradients_ddpg.gradients(learner, live.now, envs.count, **how),
         experience=lambda: len(learner.replay),
+    )
+
+
+def _bc(config: BCConfig, device: torch.device) -> Training:
+    live, clock = LiveConfig(config), Clock()
+    learner = BCLearner(config, load_demonstrations(config.demonstrations), device)
+    return Training(
+        live=cast(LiveConfig[RunConfig], live),
+        envs=clock,
+        learner=learner,
+        begin=lambda: train_bc(live, clock, learner),
+        examine=lambda: examine_bc.examine(learner, live.now),
+        black_box=lambda: (examine_bc.first_non_finite(learner), examine_bc.last_batch(learner)),
+        gradients=lambda **how: examine_bc.gradients(learner, live.now, **how),
+        experience=lambda: len(learner.data),
     )
 
 

@@ -4,6 +4,7 @@ SteadyError
 ├── ConfigError           a setting, a config file or a flag is wrong
 ├── EnvironmentFault      the environment broke its contract (NaN, wrong space, no such id)
 ├── TrainingDiverged      the networks hold NaN or infinity: there is nothing left to train
+├── DataError             a file of demonstrations cannot be used
 ├── WorkerLost            processes of an experiment keep dying
 └── StoreError            a run directory cannot be read or written
     ├── RunNotFound       there is no run where one was expected
@@ -34,6 +35,10 @@ class TrainingDiverged(SteadyError):
     """The networks hold NaN or infinity."""
 
     exit_code = 1
+
+
+class DataError(SteadyError):
+    """A file of demonstrations cannot be used."""
 
 
 class WorkerLost(SteadyError):

@@ -261,10 +261,12 @@ class Adam:
     Five operations on whole vectors: torch.optim's own bookkeeping would cost as much again.
     """
 
-    FIRST_DECAY, SECOND_DECAY = 0.9, 0.999
+    FIRST_DECAY = 0.9
 
-    def __init__(self, network: Network, epsilon: float = 1e-8) -> None:
-        self._epsilon = epsilon
+    def __init__(
+        self, network: Network, epsilon: float = 1e-8, second_decay: float = 0.999
+    ) -> None:
+        self._epsilon, self._second_decay = epsilon, second_decay
         self._network = network
         self._steps = 0
         self._mean = torch.zeros_like(network.parameters)
@@ -279,13 +281,19 @@ class Adam:
             gradient.mul_(clip / size)
         self._steps += 1
         self._mean.lerp_(gradient, 1.0 - self.FIRST_DECAY)
-        self._square.mul_(self.SECOND_DECAY)
-        self._square.addcmul_(gradient, gradient, value=1.0 - self.SECOND_DECAY)
+        self._square.mul_(self._second_decay)
+        self._square.addcmul_(gradient, gradient, value=1.0 - self._second_decay)
         first = 1.0 - self.FIRST_DECAY**self._steps
-        second = 1.0 - self.SECOND_DECAY**self._steps
+        second = 1.0 - self._second_decay**self._steps
         scale = self._square.sqrt().div_(math.sqrt(second)).add_(self._epsilon)
         self._network.parameters.addcdiv_(self._mean, scale, value=-learning_rate / first)
         return size
+
+    def surprise(self) -> float:
+        """The current gradient's square over its running mean: above 1 Adam lags behind."""
+        held = self._square / (1.0 - self._second_decay ** max(1, self._steps))
+        gradient = self._network.gradient
+        return float((gradient * gradient).sum() / (held.sum() + 1e-30))
 
     def state_dict(self) -> dict[str, Any]:
         """The moments and the step count."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from steadyrl.core.catalogue import (
+    cloning,
     episodes,
     machine,
     networks,
@@ -21,7 +22,7 @@ from steadyrl.core.catalogue import (
 from steadyrl.core.catalogue.signal import Reduction as Reduction
 from steadyrl.core.catalogue.signal import Signal as Signal
 
-_GROUPS = (episodes, values, networks, policy, trust_region, replay, settings, machine)
+_GROUPS = (episodes, values, networks, policy, trust_region, cloning, replay, settings, machine)
 
 CATALOGUE: Mapping[str, Signal] = {
     signal.name: signal for group in _GROUPS for signal in group.SIGNALS

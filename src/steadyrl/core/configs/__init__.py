@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from steadyrl.core.config import read_yaml, with_overrides
+from steadyrl.core.configs.bc import BCConfig
 from steadyrl.core.configs.ddpg import DDPGConfig
 from steadyrl.core.configs.ppo import PPOConfig
 from steadyrl.core.configs.run import RunConfig
@@ -19,6 +20,7 @@ ALGORITHMS: Mapping[str, type[RunConfig]] = {
     "ddpg": DDPGConfig,
     "ppo": PPOConfig,
     "trpo": TRPOConfig,
+    "bc": BCConfig,
 }
 
 

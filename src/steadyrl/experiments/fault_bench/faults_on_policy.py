@@ -36,6 +36,7 @@ PENDULUM: Mapping[str, Any] = {
     "rollout_length": 512,
     "gamma": 0.9,
     "gae_decay": 0.95,
+    "normalize_rewards": True,
     "evaluation": {"every_env_steps": 4096, "episodes": 5},
 }
 PPO: Mapping[str, Any] = {

@@ -7,6 +7,9 @@ from steadyrl.stability.rules import Case, Cause, Weight
 OVERSHOOTS = 0.5
 
 
+USUAL_RATE = 3e-3
+
+
 def weigh(case: Case) -> Weight:
     """Falling objectives, unless steps overshoot."""
     finding = case.found("D108")
@@ -14,9 +17,12 @@ def weigh(case: Case) -> Weight:
         return Weight(0.0)
     kl = case.window.latest("policy.kl")
     if kl > OVERSHOOTS:
-        return Weight(
-            0.4, (finding.message,), (f"the policy moves by {kl:.3g} nats: it overshoots",)
-        )
+        against = (f"the policy moves by {kl:.3g} nats: it overshoots",)
+        usual = (case.setting("learning_rate") or 0.0) <= USUAL_RATE
+        reasons = [finding.message]
+        if usual:  # then nothing but the sign explains why it runs away
+            reasons.append("the learning rate is a usual one")
+        return Weight(0.8 if usual else 0.4, tuple(reasons), against)
     return Weight(0.94, (finding.message,))
 
 
@@ -24,7 +30,7 @@ CAUSE = Cause(
     id="C248",
     name="advantage-sign-flipped",
     explanation="The policy is pushed towards what was worse than expected.",
-    explains=("D108", "D009", "D011", "D104", "D106"),
+    explains=("D108", "D009", "D011", "D104", "D106", "D107", "D102", "D103", "D105"),
     evidence_for="Updates that lower their own objective, time after time.",
     evidence_against="None.",
     would_decide="It is decided: read the sign of the loss.",

@@ -12,7 +12,7 @@ def weigh(case: Case) -> Weight:
     weight = case.setting("entropy_weight")
     if weight is None or weight <= USUAL:
         return Weight(0.0)
-    finding = case.found("D105")
+    finding = case.found("D113", "D105")
     reasons = [f"entropy_weight {weight:g} is above the usual {USUAL:g}"]
     if finding:
         reasons.append(finding.message)
@@ -26,7 +26,7 @@ CAUSE = Cause(
     id="C246",
     name="entropy-weight-too-high",
     explanation="The entropy bonus outweighs the advantages: the policy is paid for being random.",
-    explains=("D105", "D011", "D009", "D109"),
+    explains=("D105", "D113", "D011", "D009", "D109"),
     evidence_for="A policy that stays random with a large entropy weight.",
     evidence_against="A small entropy weight.",
     would_decide="A fork with entropy_weight = 0.01.",

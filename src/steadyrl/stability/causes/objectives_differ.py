@@ -24,7 +24,7 @@ CAUSE = Cause(
     name="objectives-differ",
     explanation="The direction is made for one objective and accepted by another: good steps "
     "are rejected however short they are.",
-    explains=("D109", "D011"),
+    explains=("D109", "D011", "D113"),
     evidence_for="Searches that fail for lack of improvement although CG has converged and the "
     "region is small.",
     evidence_against="Failures by KL, or an unsolved system.",

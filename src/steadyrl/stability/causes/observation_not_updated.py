@@ -16,7 +16,7 @@ CAUSE = Cause(
     name="observation-not-updated",
     explanation="The agent is blind: the environment is not stepped, or an old observation is "
     "stored again and again.",
-    explains=("D017", "D006", "D011", "D009", "D008", "D025", "D023", "D016"),
+    explains=("D017", "D006", "D011", "D009", "D008", "D025", "D023", "D016", "D105", "D106"),
     evidence_for="A violated invariant: on correct code it holds exactly, whatever the settings.",
     evidence_against="None.",
     would_decide="It is decided: read the code that the remedy names.",

@@ -16,7 +16,7 @@ def weigh(case: Case) -> Weight:
     first = case.asked("Q506", "gradient.first_layer_share")
     if first > 0.9:
         reasons.append(f"the first layer holds {first:.0%} of the critic's gradient")
-    troubled = case.found("D005", "D006", "D008", "D009", "D011", "D024")
+    troubled = case.found("D005", "D006", "D008", "D009", "D011", "D024", "D106", "D109")
     return Weight(0.85 if troubled else 0.5, tuple(reasons))
 
 
@@ -24,7 +24,20 @@ CAUSE = Cause(
     id="C213",
     name="observations-unscaled",
     explanation="One component of the observation is so large that it saturates the first layer.",
-    explains=("D016", "D005", "D006", "D008", "D009", "D011", "D024", "D023", "D004", "D025"),
+    explains=(
+        "D016",
+        "D004",
+        "D005",
+        "D006",
+        "D008",
+        "D009",
+        "D011",
+        "D023",
+        "D024",
+        "D025",
+        "D106",
+        "D109",
+    ),
     evidence_for="A large ratio between the spreads of components, without normalisation.",
     evidence_against="normalize_observations is on.",
     would_decide="A fork with normalize_observations = true.",

@@ -10,13 +10,15 @@ def weigh(case: Case) -> Weight:
     finding = case.found("D002")
     if finding is None:
         return Weight(0.0)
-    rate = case.setting("learning_rate")
+    critic = any(name.startswith("value.") for name in finding.evidence)
+    rate = case.setting("critic_learning_rate") if critic else None
+    rate = case.setting("learning_rate") if rate is None else rate
     if any(value == 0 for name, value in finding.evidence.items() if name.endswith("norm")):
         against = ("its gradient is zero, so there is nothing the optimiser could have applied",)
         return Weight(0.3, (finding.message,), against)
     if rate == 0:
-        return Weight(0.1, (finding.message,), ("learning_rate is 0, which explains it",))
-    return Weight(0.94, (finding.message, f"learning_rate is {rate}"))
+        return Weight(0.1, (finding.message,), ("the learning rate is 0, which explains it",))
+    return Weight(0.94, (finding.message, f"the learning rate is {rate}"))
 
 
 CAUSE = Cause(

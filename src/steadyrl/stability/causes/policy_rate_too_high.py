@@ -24,7 +24,7 @@ def weigh(case: Case) -> Weight:
     else:
         against.append(f"learning_rate {rate:g} is in the usual range")
         confidence -= 0.15
-    if case.found("D101"):
+    if case.found("D101") and case.window.lowest("policy.first_ratio_error") > 1e-3:
         against.append("ratios are not 1 at the start, which explains it without any setting")
         confidence -= 0.5
     return Weight(confidence, tuple(reasons), tuple(against))
@@ -35,7 +35,20 @@ CAUSE = Cause(
     name="policy-learning-rate-too-high",
     explanation="Single gradient steps carry the policy outside the range its data speaks for; "
     "it jumps, commits too early and forgets.",
-    explains=("D102", "D103", "D104", "D106", "D108", "D001", "D009", "D011"),
+    explains=(
+        "D101",
+        "D102",
+        "D103",
+        "D104",
+        "D105",
+        "D106",
+        "D107",
+        "D108",
+        "D001",
+        "D002",
+        "D009",
+        "D011",
+    ),
     evidence_for="A large KL already in the first epoch; a learning rate above the usual.",
     evidence_against="A usual learning rate; KL that only grows with the epochs.",
     would_decide="A fork with learning_rate / 10 and nothing else changed.",

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from steadyrl.stability.rules import Case, Cause, Weight
 
+ROUNDING = 1e-3
+
 
 def weigh(case: Case) -> Weight:
     """The invariant itself is the evidence."""
     finding = case.found("D101")
-    return Weight(0.96, (finding.message,)) if finding else Weight(0.0)
+    if finding is None:
+        return Weight(0.0)
+    if case.window.lowest("policy.first_ratio_error") > ROUNDING:
+        return Weight(0.96, (finding.message, "it was so in every update"))
+    against = ("some updates began with ratios of 1: the numbers have grown beyond float32",)
+    return Weight(0.4, (finding.message,), against)
 
 
 CAUSE = Cause(

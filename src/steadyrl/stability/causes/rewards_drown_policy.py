@@ -7,6 +7,7 @@ import numpy as np
 from steadyrl.stability.rules import Case, Cause, Weight
 
 RATIO = 3e4
+LARGE = 100.0  # a value gradient that is large by itself
 
 
 def weigh(case: Case) -> Weight:
@@ -17,7 +18,7 @@ def weigh(case: Case) -> Weight:
     if clip is None or not len(values) or not len(policies):
         return Weight(0.0)
     ratio = float(np.median(values) / max(float(np.median(policies)), 1e-12))
-    if ratio < RATIO:
+    if ratio < RATIO or float(np.median(values)) < LARGE:
         return Weight(0.0)
     reasons = [
         f"the value gradient is {ratio:,.0f} times the policy's, and both are clipped to "
@@ -26,8 +27,13 @@ def weigh(case: Case) -> Weight:
     finding = case.found("D107", "D011", "D105")
     if finding:
         reasons.append(finding.message)
-    against = ("rewards are normalised",) if case.setting("normalize_rewards") else ()
-    return Weight((0.91 if finding else 0.4) - 0.4 * len(against), tuple(reasons), against)
+    against = []
+    if case.setting("normalize_rewards"):
+        against.append("rewards are normalised")
+    other = case.found("D104", "D016")
+    if other:
+        against.append(f"{other.message}, which explains it as well")
+    return Weight((0.91 if finding else 0.4) - 0.4 * len(against), tuple(reasons), tuple(against))
 
 
 CAUSE = Cause(

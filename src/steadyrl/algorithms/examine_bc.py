@@ -1,0 +1,135 @@
+"""A closer look at a cloned policy whose loss has leapt: which terms, samples, components, and why.
+
+The same batch and the whole data are measured with the weights of before (the last Step's) and of
+the leap. If the batch was as costly before, the data is hard; if the whole data leapt with it, the
+weights moved. Only measures; nothing here changes what training will do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from steadyrl.algorithms.bc import HONEST_STD, losses_with
+from steadyrl.algorithms.bc_learner import BCLearner
+from steadyrl.core.cloning import Terms
+from steadyrl.core.configs.bc import BCConfig
+
+CULPRITS = 5
+
+
+def examine(learner: BCLearner, config: BCConfig) -> dict[str, float]:
+    """All measurements of the last leap by name; none if there was none."""
+    jump = learner.jump
+    if jump is None:
+        return {}
+    batch_before = losses_with(learner, learner.before, jump.rows, config)
+    before = losses_with(learner, learner.before, None, config)
+    now = losses_with(learner, jump.parameters, None, config)
+    honest = config.model_copy(update={"std_floor": max(HONEST_STD, config.std_floor)})
+    honest_before = losses_with(learner, learner.before, None, honest)
+    honest_now = losses_with(learner, jump.parameters, None, honest)
+    measured = {
+        "jump.step": float(jump.step),
+        "jump.batch_before": batch_before.loss,
+        "jump.batch_now": jump.loss,
+        "jump.full_before": before.loss,
+        "jump.full_now": now.loss,
+        "jump.mse_before": before.mse,
+        "jump.mse_now": now.mse,
+        "jump.honest_before": honest_before.loss,
+        "jump.honest_now": honest_now.loss,
+        "jump.log_std_min_before": float(before.log_std.min()),
+        "jump.log_std_min_now": float(now.log_std.min()),
+        "jump.learning_rate": jump.learning_rate,
+        "jump.gradient_over_memory": jump.surprise,
+    }
+    return measured | _culprits(learner, before, now)
+
+
+def _culprits(learner: BCLearner, before: Terms, now: Terms) -> dict[str, float]:
+    """The samples and components that the increase comes from."""
+    rise = (now.nll - before.nll).clamp(min=0.0)
+    total = float(rise.sum()) + 1e-30
+    by_component, by_sample = rise.sum(0), rise.sum(1)
+    worst = torch.topk(by_sample, min(CULPRITS, len(by_sample)))
+    component = int(by_component.argmax())
+    uses = learner.uses.double()
+    found = {
+        "jump.component": float(component),
+        "jump.component_share": float(by_component[component]) / total,
+        "jump.samples_share": float(worst.values.sum()) / total,
+        "jump.culprits_use": float(uses[worst.indices.cpu()].mean() / (uses.mean() + 1e-12)),
+        "jump.culprits_log_std": float(before.log_std[worst.indices, component].mean()),
+    }
+    for number, row in enumerate(worst.indices.tolist()):
+        found[f"jump.culprit_{number}"] = float(learner.data.kept[row])
+    return found
+
+
+def gradients(
+    learner: BCLearner,
+    config: BCConfig,
+    *,
+    scheme: str,
+    size: int,
+    generator: np.random.Generator,
+) -> dict[str, NDArray[np.float64]]:
+    """The policy's gradient on one batch: drawn, or one stretch in time."""
+    from steadyrl.core.cloning import terms_and_slopes
+
+    count = len(learner.data)
+    if scheme == "drawn":
+        rows = generator.integers(count, size=size)
+    else:
+        start = int(generator.integers(max(1, count - size)))
+        rows = np.arange(start, min(start + size, count))
+    chosen, network = torch.from_numpy(rows), learner.network
+    kept = network.gradient.clone()
+    learn = getattr(network, "learn", None)
+    inputs = learner.inputs[chosen]
+    outputs = learn(inputs, learner.updates) if learn else network.forward(inputs)
+    mean, log_std = learner.parts(outputs, config)
+    _, by_mean, by_log_std = terms_and_slopes(
+        mean,
+        log_std,
+        learner.actions[chosen],
+        objective=config.objective,
+        floor=config.std_floor,
+        squash=config.squash,
+        beta=config.beta,
+    )
+    both = torch.cat((by_mean, by_log_std), dim=1) if config.std == "state" else by_mean
+    network.backward(both)
+    found = network.gradient.double().cpu().numpy().copy()
+    network.gradient.copy_(kept)
+    return {"policy": found}
+
+
+def first_non_finite(learner: BCLearner) -> str | None:
+    """The name of the first tensor, in the order of an update, that holds NaN or infinity."""
+    for name, tensor in _tensors(learner):
+        if not bool(torch.isfinite(tensor.float()).all()):
+            return name
+    return None
+
+
+def last_batch(learner: BCLearner) -> NDArray[Any]:
+    """The batch that leapt: its rows' numbers and actions."""
+    if learner.jump is None:
+        return np.zeros((0, 0), dtype=np.float32)
+    rows = learner.jump.rows
+    numbers = learner.data.kept[rows].astype(np.float32)
+    return np.column_stack((numbers, learner.data.actions[rows]))
+
+
+def _tensors(learner: BCLearner) -> Iterator[tuple[str, Tensor]]:
+    yield "observations", learner.inputs
+    yield "actions", learner.actions
+    yield "policy gradient", learner.network.gradient
+    yield "policy weights", learner.network.parameters

@@ -1,0 +1,332 @@
+"""Demonstrations: transitions that somebody else made, from the files people keep them in.
+
+Pickled lists of transitions (as robotics scripts write them), NPZ, HDF5 (flat) and Minari datasets.
+All become the same thing: observations, actions and where each trajectory begins.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steadyrl.core.errors import DataError
+from steadyrl.experience.unpickle import read_pickle
+
+Array = NDArray[Any]
+
+# What people call the same thing.
+OBSERVATIONS = ("observations", "observation", "obs", "states", "state")
+ACTIONS = ("actions", "action", "acts", "act")
+ENDS = ("dones", "done", "terminals", "terminations", "terminated")
+CUTS = ("timeouts", "truncations", "truncated", "episode_ends", "ends")
+MASKS = ("masks", "mask")
+
+
+@dataclass(frozen=True)
+class Demonstrations:
+    """Transitions in order; `starts` holds the first row of every trajectory."""
+
+    observations: Array  # (rows, ...); float32, or uint8 images
+    actions: NDArray[np.float32]  # (rows, components)
+    starts: NDArray[np.int64]
+    source: str
+    kept: NDArray[np.int64]  # each row's number in the file, before filtering
+
+    def __len__(self) -> int:
+        return len(self.actions)
+
+    @property
+    def trajectories(self) -> int:
+        """How many there are."""
+        return len(self.starts)
+
+    @property
+    def images(self) -> bool:
+        """Whether observations are pictures."""
+        return self.observations.ndim == 4
+
+    def trajectory(self, number: int) -> Demonstrations:
+        """One of them."""
+        ends = [*self.starts[1:], len(self)]
+        return self._rows(np.arange(self.starts[number], ends[number]))
+
+    def first(self, count: int) -> Demonstrations:
+        """The first so many trajectories."""
+        if count > self.trajectories:
+            raise DataError(
+                f"demonstrations.trajectories = {count}: {self.source} has {self.trajectories}."
+            )
+        ends = [*self.starts[1:], len(self)]
+        return self._rows(np.arange(ends[count - 1]))
+
+    def without_zero_actions(self, tolerance: float = 1e-8) -> Demonstrations:
+        """Only transitions in which something is done."""
+        doing = np.flatnonzero(np.abs(self.actions).max(axis=1) > tolerance)
+        if not len(doing):
+            raise DataError(f"{self.source}: every action is zero; there is nothing to clone.")
+        return self._rows(doing)
+
+    def split(self, share: float, generator: np.random.Generator) -> tuple[Demonstrations, Array]:
+        """Rows to learn from, and the rows of the trajectories kept back (none for share 0)."""
+        held = round(share * self.trajectories)
+        if share > 0 and not 0 < held < self.trajectories:
+            raise DataError(
+                f"demonstrations.validation_share = {share:g} of {self.trajectories} trajectories "
+                "keeps back none or all of them: whole trajectories are split, since neighbouring "
+                "transitions resemble each other. Record more, or set it to 0."
+            )
+        chosen = generator.permutation(self.trajectories)[:held]
+        of = self.trajectory_of_rows()
+        back = np.isin(of, chosen)
+        return self._rows(np.flatnonzero(~back)), np.flatnonzero(back)
+
+    def trajectory_of_rows(self) -> NDArray[np.int64]:
+        """Each row's trajectory."""
+        return np.searchsorted(self.starts, np.arange(len(self)), side="right") - 1
+
+    def _rows(self, rows: Array) -> Demonstrations:
+        of = self.trajectory_of_rows()[rows]
+        first = np.flatnonzero(np.diff(of, prepend=-1))
+        return Demonstrations(
+            self.observations[rows],
+            self.actions[rows],
+            first.astype(np.int64),
+            self.source,
+            self.kept[rows],
+        )
+
+
+def read_demonstrations(path: Path, *, observation_key: str | None = None) -> Demonstrations:
+    """A file's transitions, whatever kind it is."""
+    if path.is_dir():
+        inner = path / "data" / "main_data.hdf5"
+        if not inner.exists():
+            raise DataError(f"{path}: a folder without data/main_data.hdf5 is no Minari dataset.")
+        return _read_hdf5(inner, observation_key)
+    if not path.exists():
+        raise DataError(f"{path}: there is no such file. Give a .pkl, .npz, .hdf5 or a Minari one.")
+    ending = path.suffix.lower()
+    if ending in (".pkl", ".pickle"):
+        return _from_records(read_pickle(path), str(path), observation_key)
+    if ending == ".npz":
+        return _read_npz(path, observation_key)
+    if ending in (".hdf5", ".h5"):
+        return _read_hdf5(path, observation_key)
+    raise DataError(f"{path}: '{ending}' is not a kind that can be read: .pkl, .npz, .hdf5, .h5.")
+
+
+def write_npz(data: Demonstrations, path: Path) -> None:
+    """As NPZ, the kind that everybody can read without running anything."""
+    ends = np.zeros(len(data), dtype=bool)
+    ends[[*(data.starts[1:] - 1), len(data) - 1]] = True
+    np.savez_compressed(path, observations=data.observations, actions=data.actions, ends=ends)
+
+
+def _read_npz(path: Path, key: str | None) -> Demonstrations:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+    except (ValueError, OSError, zipfile.BadZipFile, KeyError, EOFError) as error:
+        reason = "it holds pickled objects" if "pickle" in str(error).lower() else str(error)
+        raise DataError(f"{path}: not a readable NPZ file ({reason}).") from None
+    return _from_columns(arrays, str(path), key)
+
+
+def _read_hdf5(path: Path, key: str | None) -> Demonstrations:
+    try:
+        import h5py
+    except ImportError:
+        raise DataError(
+            f"{path}: reading HDF5 needs h5py: pip install 'steadyrl[demos]'."
+        ) from None
+    try:
+        with h5py.File(path, "r") as file:
+            episodes = sorted(
+                (name for name in file if name.startswith("episode")),
+                key=lambda name: int("".join(filter(str.isdigit, name)) or 0),
+            )
+            if not episodes:
+                columns = {name: _held(file[name]) for name in file}
+                return _from_columns(columns, str(path), key)
+            parts = [{name: _held(file[e][name]) for name in file[e]} for e in episodes]
+    except OSError as error:
+        raise DataError(f"{path}: not a readable HDF5 file ({error}).") from None
+    return _from_episodes(parts, str(path), key)
+
+
+def _held(node: Any) -> Any:
+    """An HDF5 node as arrays."""
+    if hasattr(node, "keys"):
+        return {name: _held(node[name]) for name in node}
+    return np.asarray(node)
+
+
+def _from_episodes(
+    parts: Sequence[Mapping[str, Any]], source: str, key: str | None
+) -> Demonstrations:
+    """Minari's way: one group per episode, with one observation more than actions."""
+    observations, actions, starts, count = [], [], [], 0
+    for part in parts:
+        acted = _matrix(_one_of(part, ACTIONS, source), source)
+        seen = _observation_column(_one_of(part, OBSERVATIONS, source), source, key)
+        observations.append(seen[: len(acted)])
+        actions.append(acted)
+        starts.append(count)
+        count += len(acted)
+    return made(np.concatenate(observations), np.concatenate(actions), starts, source)
+
+
+def _from_columns(columns: Mapping[str, Any], source: str, key: str | None) -> Demonstrations:
+    """One array per quantity; trajectories end where a flag says so."""
+    seen = _observation_column(_one_of(columns, OBSERVATIONS, source), source, key)
+    acted = _matrix(_one_of(columns, ACTIONS, source), source)
+    ends = np.zeros(len(acted), dtype=bool)
+    for name in (*ENDS, *CUTS):
+        if name in columns:
+            ends |= _flags(columns[name], len(acted), name, source)
+    for name in MASKS:
+        if name in columns:
+            ends |= ~_flags(columns[name], len(acted), name, source)
+    return made(seen, acted, _starts(ends), source)
+
+
+def _from_records(records: Any, source: str, key: str | None) -> Demonstrations:
+    """A list of transitions, or of trajectories of them, each a dictionary."""
+    if isinstance(records, Mapping):
+        return _from_columns(records, source, key)
+    if not isinstance(records, list | tuple) or not len(records):
+        raise DataError(
+            f"{source}: expected a list of transitions, found {type(records).__name__}."
+        )
+    if isinstance(records[0], list | tuple):
+        trajectories = [_list_of_transitions(part, source, key) for part in records]
+    elif isinstance(records[0], Mapping) and _is_trajectory(records[0]):
+        return _from_episodes(records, source, key)
+    else:
+        trajectories = [_list_of_transitions(records, source, key)]
+    starts, count = [], 0
+    for seen, _, ends in trajectories:
+        starts += [count + start for start in _starts(ends)]
+        count += len(seen)
+    return made(
+        np.concatenate([seen for seen, _, _ in trajectories]),
+        np.concatenate([acted for _, acted, _ in trajectories]),
+        starts,
+        source,
+    )
+
+
+def _is_trajectory(record: Mapping[str, Any]) -> bool:
+    """Whether a dictionary holds whole columns: its actions are a matrix."""
+    name = next((name for name in ACTIONS if name in record), None)
+    return name is not None and np.ndim(record[name]) == 2
+
+
+def _list_of_transitions(
+    records: Sequence[Any], source: str, key: str | None
+) -> tuple[Array, Array, Array]:
+    for number, record in enumerate(records):
+        if not isinstance(record, Mapping):
+            kind = type(record).__name__
+            raise DataError(f"{source}: transition {number} is a {kind}, not a dictionary.")
+    try:
+        seen = np.stack(
+            [
+                _observation_column(_one_of(r, OBSERVATIONS, source), source, key, single=True)
+                for r in records
+            ]
+        )
+        acted = np.stack([np.asarray(_one_of(r, ACTIONS, source)).reshape(-1) for r in records])
+    except ValueError as error:
+        raise DataError(f"{source}: transitions differ in shape ({error}).") from None
+    ends = np.zeros(len(records), dtype=bool)
+    for name in (*ENDS, *CUTS):
+        ends |= np.array([bool(np.any(r.get(name, False))) for r in records])
+    for name in MASKS:
+        ends |= ~np.array([bool(np.all(r.get(name, True))) for r in records])
+    return seen, _matrix(acted, source), ends
+
+
+def _one_of(record: Mapping[str, Any], names: Sequence[str], source: str) -> Any:
+    for name in names:
+        if name in record:
+            return record[name]
+    found = ", ".join(map(str, record)) or "nothing"
+    raise DataError(f"{source}: none of {', '.join(names)} is there; it has {found}.")
+
+
+def _observation_column(value: Any, source: str, key: str | None, *, single: bool = False) -> Array:
+    """Observations as one array: dictionaries are joined, or one entry is taken."""
+    if isinstance(value, Mapping):
+        if key is not None:
+            if key not in value:
+                raise DataError(
+                    f"{source}: observations have no '{key}'. There are: {', '.join(value)}."
+                )
+            return np.asarray(value[key])
+        vectors = [
+            np.asarray(value[name])
+            for name in sorted(value)
+            if np.asarray(value[name]).dtype != np.uint8 or np.asarray(value[name]).ndim < 3
+        ]
+        if not vectors:
+            raise DataError(
+                f"{source}: observations hold only images ({', '.join(value)}). Choose one with "
+                "demonstrations.observation_key."
+            )
+        if single:
+            return np.concatenate([np.atleast_1d(vector).reshape(-1) for vector in vectors])
+        return np.concatenate([vector.reshape(len(vector), -1) for vector in vectors], axis=1)
+    return np.asarray(value)
+
+
+def _matrix(actions: Any, source: str) -> Array:
+    array = np.asarray(actions)
+    if array.dtype == object or array.dtype.kind not in "fiub":
+        raise DataError(f"{source}: actions have type {array.dtype}; numbers are needed.")
+    return array.reshape(len(array), -1) if array.ndim != 1 else array[:, None]
+
+
+def _flags(values: Any, rows: int, name: str, source: str) -> NDArray[np.bool_]:
+    flags = np.asarray(values).astype(bool).reshape(-1)
+    if len(flags) != rows:
+        raise DataError(f"{source}: {name} has {len(flags)} entries for {rows} actions.")
+    return flags
+
+
+def _starts(ends: Array) -> list[int]:
+    """First rows of trajectories, from where they end; what follows the last end is one more."""
+    following = np.flatnonzero(ends) + 1
+    return [0, *(int(row) for row in following if row < len(ends))]
+
+
+def made(observations: Any, actions: Any, starts: Sequence[int], source: str) -> Demonstrations:
+    """From arrays, once they have been looked at: numbers, as many of each, all finite."""
+    seen = np.asarray(observations)
+    if seen.dtype == object or seen.dtype.kind not in "fiub":
+        raise DataError(f"{source}: observations have type {seen.dtype}; numbers are needed.")
+    if len(seen) != len(actions):
+        raise DataError(f"{source}: {len(seen)} observations for {len(actions)} actions.")
+    if not len(actions):
+        raise DataError(f"{source}: it holds no transition.")
+    if not (seen.dtype == np.uint8 and seen.ndim == 4):
+        seen = np.ascontiguousarray(seen.reshape(len(seen), -1), dtype=np.float32)
+    elif seen.shape[-1] in (1, 3, 4, 9, 12) and seen.shape[1] > 12:
+        seen = np.moveaxis(seen, -1, 1)  # cameras give channels last
+    acted = np.ascontiguousarray(actions, dtype=np.float32)
+    for what, array in (("observation", seen), ("action", acted)):
+        if array.dtype != np.uint8 and not np.isfinite(array).all():
+            row, column = (int(part) for part in np.argwhere(~np.isfinite(array))[0])
+            raise DataError(
+                f"{source}: {what}[{column}] of transition {row} is {array[row, column]}. Remove "
+                "such transitions, or mend the recording."
+            )
+    return Demonstrations(
+        seen, acted, np.asarray(starts, dtype=np.int64), source, np.arange(len(acted))
+    )
