@@ -60,6 +60,18 @@ CASES: Mapping[str, tuple[Mapping[str, Any], Changes]] = {
         },
     ),
     "C253": ({"algorithm": "trpo"}, {"trpo__cg_residual": 1.3}),
+    "C260": (
+        {"algorithm": "bc"},
+        {"bc__nll_max": lambda i: 30.0 if i == 45 else -18.0, "bc__log_std_min": -6.0},
+    ),
+    "C261": ({"algorithm": "bc"}, {"bc__nll_max": lambda i: 30.0 if i == 45 else -18.0}),
+    "C262": ({"algorithm": "bc", "learning_rate": 0.1}, {"bc__normalised_mse": 1.5}),
+    "C263": ({"algorithm": "bc", "learning_rate": 1e-8}, {"bc__normalised_mse": 0.99}),
+    "C264": ({"algorithm": "bc"}, {"bc__normalised_mse": 0.99}),
+    "C265": (
+        {"algorithm": "bc"},
+        {"bc__validation_mse": lambda i: 0.01 + 0.001 * max(0, i - 20)},
+    ),
     "C254": ({"algorithm": "trpo", "max_kl": 1e-6}, {"policy__kl": 1e-7, **FLAT}),
     "C255": (
         {"algorithm": "ppo"},

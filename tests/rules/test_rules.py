@@ -121,6 +121,7 @@ ON_POLICY_REMEDIES: dict[str, dict[str, Any]] = {
     "R334": {"algorithm": "trpo", "max_kl": 2.0},
     "R335": {"algorithm": "ppo", "value_weight": 0.0},
     "R337": {"algorithm": "ppo"},
+    **{f"R34{number}": {"algorithm": "bc"} for number in range(10)},
     "R336": {"algorithm": "trpo", "cg_iterations": 2, "damping": 1e-6},
 }
 
@@ -148,7 +149,7 @@ def test_a_remedys_proposal_is_a_valid_config_that_differs(remedy: Remedy) -> No
         assert remedy.propose(config, window) is None  # it is too high already
         config = config.replaced({"learning_rate": 1e-6})
     changes = remedy.propose(config, window)
-    if remedy.name in ("fix-the-code", "change-the-task"):
+    if remedy.name in ("fix-the-code", "change-the-task", "mend-the-data"):
         assert changes is None
         return
     assert changes
@@ -178,6 +179,8 @@ BAD_ON_POLICY: dict[str, tuple[str, dict[str, Any]]] = {
     "S015": ("ppo/cartpole", {"epochs": 100}),
     "S016": ("trpo/v1-cartpole", {"max_kl": 1e-6}),
     "S017": ("trpo/v1-cartpole", {"damping": 10.0}),
+    "S018": ("bc/five-trajectories", {"demonstrations.trajectories": 1}),
+    "S019": ("bc/five-trajectories", {"demonstrations.trajectories": 1}),
 }
 
 

@@ -69,6 +69,15 @@ ON_POLICY: Mapping[str, Value] = {
     "trpo.cg_residual": 0.2,
     "trpo.kl_share": 0.8,
     "trpo.entropy_pull": 0.1,
+    "bc.nll": -20.0,
+    "bc.nll_max": -18.0,
+    "bc.mse": 0.003,
+    "bc.mse_max": 0.004,
+    "bc.full_mse": lambda i: 0.01 - 0.0001 * i,
+    "bc.normalised_mse": lambda i: max(0.02, 0.4 - 0.05 * i),
+    "bc.validation_mse": 0.01,
+    "bc.log_std_min": -3.0,
+    "bc.samples": 418.0,
 }
 
 
@@ -215,6 +224,20 @@ TRACES: Mapping[str, tuple[Trace, Trace]] = {
         trace(setting__entropy_weight=0.01, trpo__entropy_pull=3.0),
     ),
     "D111": (trace(trpo__kl_share=0.01), trace(trpo__kl_share=lambda i: 0.01 + 0.3 * (i % 2))),
+}
+
+TRACES = {
+    **TRACES,
+    "D120": (
+        trace(bc__nll_max=after(40, -18.0, 30.0)),
+        trace(bc__nll_max=-12.0),
+    ),
+    "D121": (trace(bc__log_std_min=-6.0), trace(bc__log_std_min=-4.0)),
+    "D122": (
+        trace(bc__validation_mse=lambda i: 0.01 + 0.001 * max(0, i - 20)),
+        trace(bc__validation_mse=lambda i: 0.01 + 0.0001 * max(0, i - 20)),
+    ),
+    "D123": (trace(bc__normalised_mse=0.9), trace(bc__normalised_mse=0.2)),
 }
 
 TOTAL_ENV_STEPS = 6000

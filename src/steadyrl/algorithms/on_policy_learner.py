@@ -219,12 +219,16 @@ def observation_spread(observations: Array) -> dict[str, float]:
 
 
 def evaluate_policy(learner: OnPolicyLearner, config: OnPolicyConfig) -> dict[str, float]:
-    """The most likely actions on episodes of their own."""
+    """The policy on episodes of their own: its most likely actions, or drawn ones."""
     learner.evaluations += 1
+    generator = np.random.default_rng(integer_seed(config.seed, "acting", learner.evaluations))
+    extra = learner.actor.extra.cpu().numpy()
 
     def policy(observations: Array) -> Array:
         outputs = learner.actor.act(learner.inputs(observations, config))
-        return learner.policy.for_environment(learner.policy.best(outputs))
+        if config.evaluation.most_likely:
+            return learner.policy.for_environment(learner.policy.best(outputs))
+        return learner.policy.for_environment(learner.policy.sample(outputs, extra, generator)[0])
 
     return evaluate(policy, config, index=learner.evaluations, gamma=config.gamma).signals()
 

@@ -26,6 +26,9 @@ class EvaluationConfig(Settings):
 
     every_env_steps: int = setting(10_000, "environment steps between evaluations", low=1)
     episodes: int = setting(10, "episodes per evaluation; 0 switches evaluation off", low=0)
+    most_likely: bool = setting(
+        True, "PPO and TRPO take the most likely action; false: they draw one, as in training"
+    )
 
     def due(self, before: int, now: int) -> bool:
         """Whether an evaluation falls between two counts of environment steps."""

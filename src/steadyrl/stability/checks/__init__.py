@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from steadyrl.stability.checks import (
     batch_of_one,
+    batch_of_the_data,
     buffer_small,
     clip_against_scale,
     clip_range_extreme,
     damping_extreme,
+    demonstrations_few,
     discount_short,
     entropy_weight_extreme,
     epochs_many,
@@ -40,4 +42,6 @@ CHECKS = (
     epochs_many.CHECK,
     trust_region_extreme.CHECK,
     damping_extreme.CHECK,
+    demonstrations_few.CHECK,
+    batch_of_the_data.CHECK,
 )

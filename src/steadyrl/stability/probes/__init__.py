@@ -11,6 +11,8 @@ from steadyrl.stability.probes import (
     error_concentration,
     feature_rank,
     gradient_decomposition,
+    leap_culprits,
+    loss_leap,
     same_batch,
     terminal_targets,
 )
@@ -23,6 +25,8 @@ PROBES: tuple[Probe, ...] = (
     batch_composition.PROBE,
     feature_rank.PROBE,
     gradient_decomposition.PROBE,
+    loss_leap.PROBE,
+    leap_culprits.PROBE,
 )
 
 

@@ -1,0 +1,37 @@
+"""S019: A batch is most of the data."""
+
+from __future__ import annotations
+
+from steadyrl.core.configs.bc import BCConfig
+from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.errors import SteadyError
+from steadyrl.environments.demonstrated import load_demonstrations
+from steadyrl.stability.rules import Check, Sighting
+
+SHARE = 0.5
+
+
+def check(config: RunConfig) -> Sighting | None:
+    """Batch size against what the config would learn from."""
+    if not isinstance(config, BCConfig):
+        return None
+    try:
+        count = len(load_demonstrations(config.demonstrations))
+    except SteadyError:
+        return None  # training will say what is wrong with the file
+    if config.batch_size <= SHARE * count:
+        return None
+    share = config.batch_size / count
+    return Sighting(f"batch_size {config.batch_size} is {share:.0%} of the data", {"share": share})
+
+
+CHECK = Check(
+    id="S019",
+    name="batch-of-the-data",
+    severity="warning",
+    concern="A batch is most of the data.",
+    why="Gradients have hardly any noise left, which lets the deviations collapse further. It is "
+    "not the sample repetition that does harm (see the study C10).",
+    remedy="Use 10 to 20 % of the data, and a std_floor of 0.05 at any batch size.",
+    check=check,
+)

@@ -1,0 +1,36 @@
+"""S018: Few demonstrations."""
+
+from __future__ import annotations
+
+from steadyrl.core.configs.bc import BCConfig
+from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.errors import SteadyError
+from steadyrl.environments.demonstrated import load_demonstrations
+from steadyrl.stability.rules import Check, Sighting
+
+FEW = 1000
+
+
+def check(config: RunConfig) -> Sighting | None:
+    """Counts what the config would learn from."""
+    if not isinstance(config, BCConfig):
+        return None
+    try:
+        count = len(load_demonstrations(config.demonstrations))
+    except SteadyError:
+        return None  # training will say what is wrong with the file
+    if count >= FEW:
+        return None
+    return Sighting(f"{count:,} transitions are fewer than {FEW:,}", {"transitions": count})
+
+
+CHECK = Check(
+    id="S018",
+    name="demonstrations-few",
+    severity="warning",
+    concern="Few demonstrations.",
+    why="A network learns a few hundred transitions by heart, becomes certain without end, and its "
+    "likelihood leaps.",
+    remedy="Record more trajectories, keep some for validation, and set std_floor to 0.05.",
+    check=check,
+)

@@ -1,0 +1,29 @@
+"""R340: No standard deviation below 0.05."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from steadyrl.core.configs.run import RunConfig
+from steadyrl.stability.rules import Remedy
+from steadyrl.stability.window import Window
+
+
+def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
+    """Where the floor is lower and deviations are learned."""
+    floor = getattr(config, "std_floor", None)
+    if floor is None or floor >= 0.05 or getattr(config, "std", "fixed") == "fixed":
+        return None
+    return {"std_floor": 0.05}
+
+
+REMEDY = Remedy(
+    id="R340",
+    name="deviation-floor",
+    effect="No standard deviation below 0.05.",
+    safety="automatic",
+    restart=False,
+    side_effects="Likelihoods are no longer comparable with those before.",
+    propose=propose,
+)

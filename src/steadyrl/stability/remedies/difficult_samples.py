@@ -1,0 +1,27 @@
+"""R345: Draw samples with large errors more often."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from steadyrl.core.configs.run import RunConfig
+from steadyrl.stability.rules import Remedy
+from steadyrl.stability.window import Window
+
+
+def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
+    """Where all are drawn alike."""
+    sampling = getattr(config, "sampling", "difficulty")
+    return {"sampling": "difficulty"} if sampling != "difficulty" else None
+
+
+REMEDY = Remedy(
+    id="R345",
+    name="difficult-samples",
+    effect="Draw samples with large errors more often.",
+    safety="on_request",
+    restart=True,
+    side_effects="Outliers are drawn most.",
+    propose=propose,
+)

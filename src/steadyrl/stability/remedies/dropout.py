@@ -1,0 +1,26 @@
+"""R349: Silence a tenth of the hidden units while learning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from steadyrl.core.configs.run import RunConfig
+from steadyrl.stability.rules import Remedy
+from steadyrl.stability.window import Window
+
+
+def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
+    """Where there is none."""
+    return {"dropout": 0.1} if getattr(config, "dropout", None) == 0.0 else None
+
+
+REMEDY = Remedy(
+    id="R349",
+    name="dropout",
+    effect="Silence a tenth of the hidden units while learning.",
+    safety="on_request",
+    restart=True,
+    side_effects="Slower steps: autograd takes over.",
+    propose=propose,
+)

@@ -1,0 +1,29 @@
+"""R347: Learn from five times as many trajectories."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from steadyrl.core.configs.run import RunConfig
+from steadyrl.stability.rules import Remedy
+from steadyrl.stability.window import Window
+
+
+def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
+    """Only the scripted expert can play more; a file holds what it holds."""
+    demonstrations = getattr(config, "demonstrations", None)
+    if demonstrations is None or demonstrations.path is not None:
+        return None
+    return {"demonstrations.trajectories": 5 * (demonstrations.trajectories or 1)}
+
+
+REMEDY = Remedy(
+    id="R347",
+    name="more-trajectories",
+    effect="Learn from five times as many trajectories.",
+    safety="on_request",
+    restart=True,
+    side_effects="Somebody must record them; the scripted expert does.",
+    propose=propose,
+)

@@ -1,0 +1,26 @@
+"""R348: One standard deviation for all states."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from steadyrl.core.configs.run import RunConfig
+from steadyrl.stability.rules import Remedy
+from steadyrl.stability.window import Window
+
+
+def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
+    """Where every state has its own."""
+    return {"std": "global"} if getattr(config, "std", None) == "state" else None
+
+
+REMEDY = Remedy(
+    id="R348",
+    name="one-deviation",
+    effect="One standard deviation for all states.",
+    safety="on_request",
+    restart=True,
+    side_effects="Certainty can no longer differ between states.",
+    propose=propose,
+)

@@ -1,0 +1,27 @@
+"""R341: Adam's second moment forgets within 20 steps (beta2 0.95)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from steadyrl.core.configs.run import RunConfig
+from steadyrl.stability.rules import Remedy
+from steadyrl.stability.window import Window
+
+
+def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
+    """Where the memory is longer."""
+    decay = getattr(config, "second_moment_decay", None)
+    return {"second_moment_decay": 0.95} if decay is not None and decay > 0.95 else None
+
+
+REMEDY = Remedy(
+    id="R341",
+    name="shorter-memory",
+    effect="Adam's second moment forgets within 20 steps (beta2 0.95).",
+    safety="automatic",
+    restart=False,
+    side_effects="Noisier steps.",
+    propose=propose,
+)
