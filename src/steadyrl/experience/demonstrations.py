@@ -130,7 +130,7 @@ def write_npz(data: Demonstrations, path: Path) -> None:
 
 def _read_npz(path: Path, key: str | None) -> Demonstrations:
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
     except (ValueError, OSError, zipfile.BadZipFile, KeyError, EOFError) as error:
         reason = "it holds pickled objects" if "pickle" in str(error).lower() else str(error)
@@ -290,6 +290,8 @@ def _matrix(actions: Any, source: str) -> Array:
     array = np.asarray(actions)
     if array.dtype == object or array.dtype.kind not in "fiub":
         raise DataError(f"{source}: actions have type {array.dtype}; numbers are needed.")
+    if not array.size:
+        raise DataError(f"{source}: it holds no transition.")
     return array.reshape(len(array), -1) if array.ndim != 1 else array[:, None]
 
 

@@ -23,7 +23,7 @@ def answer(look: Mapping[str, float]) -> Evidence | None:
         f"its squared error from {look['jump.mse_before']:.3g} to {look['jump.mse_now']:.3g}"
     )
     values = {
-        "step": look["jump.step"],
+        "at": look["jump.step"],
         "batch_rise": batch,
         "rise": rise,
         "honest_rise": honest,

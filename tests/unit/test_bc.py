@@ -1,0 +1,338 @@
+"""Behaviour cloning: its losses by hand, its draws, exact resume, and the leap taken apart."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.distributions import Normal, TanhTransform, TransformedDistribution
+
+from steadyrl.algorithms import bc, examine_bc
+from steadyrl.algorithms.bc_learner import BCLearner
+from steadyrl.algorithms.training import prepare
+from steadyrl.core.cloning import terms, terms_and_slopes
+from steadyrl.core.configs import parse_config
+from steadyrl.core.configs.bc import BCConfig
+from steadyrl.core.errors import ConfigError, DataError
+from steadyrl.experience.demonstrations import Demonstrations, made, write_npz
+from steadyrl.experiments.verify_resume import compare_runs
+from steadyrl.run import resume, train
+from steadyrl.scribe import Observers
+from steadyrl.stability.monitor import Monitor
+from steadyrl.stability.probes import ask_all
+from steadyrl.store.run_directory import RunDirectory
+
+ROWS, COMPONENTS = 6, 3
+
+
+def _config(**changes: Any) -> BCConfig:
+    values = {
+        "algorithm": "bc",
+        "total_env_steps": 200,
+        "log_every": 50,
+        "hidden_sizes": [32],
+        "demonstrations.expert_length": 60,
+        "checkpoints.every_env_steps": 50,
+        **{name.replace("__", "."): value for name, value in changes.items()},
+    }
+    config = parse_config({"algorithm": "bc"}, overrides=values)
+    assert isinstance(config, BCConfig)
+    return config
+
+
+def _learner(config: BCConfig) -> BCLearner:
+    learner = prepare(config).learner
+    assert isinstance(learner, BCLearner)
+    return learner
+
+
+def _outputs() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    mean = torch.randn(ROWS, COMPONENTS, generator=generator)
+    log_std = 0.5 * torch.randn(ROWS, COMPONENTS, generator=generator)
+    actions = torch.rand(ROWS, COMPONENTS, generator=generator) * 1.6 - 0.8
+    return mean, log_std, actions
+
+
+# Losses
+
+
+def test_the_likelihood_is_the_distributions_own() -> None:
+    mean, log_std, actions = _outputs()
+    found = terms(mean, log_std, actions, floor=1e-5, squash=False)
+    expected = -Normal(mean, log_std.exp()).log_prob(actions)  # type: ignore[no-untyped-call]
+    torch.testing.assert_close(found.nll, expected)
+    assert found.loss == pytest.approx(float(expected.sum(1).mean()))
+    assert found.mse == pytest.approx(float(((mean - actions) ** 2).mean()))
+
+
+def test_behind_tanh_too() -> None:
+    mean, log_std, actions = _outputs()
+    found = terms(mean, log_std, actions, floor=1e-5, squash=True)
+    base = Normal(mean, log_std.exp())
+    squashed = TransformedDistribution(base, TanhTransform())
+    expected = -squashed.log_prob(actions)  # type: ignore[no-untyped-call]
+    torch.testing.assert_close(found.nll, expected, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(found.squared, (torch.tanh(mean) - actions) ** 2)
+
+
+@pytest.mark.parametrize("squash", [False, True])
+@pytest.mark.parametrize("objective", ["nll", "mse", "beta_nll"])
+def test_slopes_are_autograds(objective: Any, squash: bool) -> None:
+    mean, log_std, actions = _outputs()
+    log_std[0, 0], log_std[1, 1] = -9.0, 5.0  # beyond floor and ceiling: no slope
+    m, s = mean.clone().requires_grad_(), log_std.clone().requires_grad_()
+    wanted = torch.atanh(actions) if squash else actions
+    if objective == "mse":
+        loss = ((m - wanted) ** 2).mean()
+    else:
+        held = s.clamp(math.log(0.01), 2.0)
+        nll = 0.5 * ((wanted - m) * torch.exp(-held)) ** 2 + held
+        weight = torch.exp(2 * 0.5 * held).detach() if objective == "beta_nll" else 1.0
+        loss = (weight * nll).sum(1).mean()
+    loss.backward()  # type: ignore[no-untyped-call]
+    _, by_mean, by_log_std = terms_and_slopes(
+        mean, log_std, actions, objective=objective, floor=0.01, squash=squash, beta=0.5
+    )
+    assert m.grad is not None
+    torch.testing.assert_close(by_mean, m.grad, atol=1e-5, rtol=1e-4)
+    expected = torch.zeros_like(by_log_std) if s.grad is None else s.grad
+    torch.testing.assert_close(by_log_std, expected, atol=1e-5, rtol=1e-4)
+    assert by_log_std[0, 0] == by_log_std[1, 1] == 0
+
+
+@pytest.mark.parametrize("std", ["state", "global", "fixed"])
+def test_an_update_follows_the_losses_gradient(std: str) -> None:
+    config = _config(std=std, std_start=0.5, gradient_clip=None)
+    learner = _learner(config)
+    rows = np.arange(20)
+    inputs, actions = learner.inputs[:20], learner.actions[:20]
+    before = learner.network.parameters.clone()
+    bc.update(learner, rows, config)
+    gradient = learner.network.gradient.clone()
+    generator = torch.Generator().manual_seed(1)
+    direction = torch.randn(len(before), generator=generator)
+    losses = []
+    for sign in (1, -1):
+        learner.network.parameters.copy_(before + sign * 1e-3 * direction)
+        losses.append(learner.measure(inputs, actions, config).loss)
+    slope = (losses[0] - losses[1]) / 2e-3
+    if std == "fixed":
+        direction[len(direction) - 7 :] = 0.0
+        losses = []
+        for sign in (1, -1):
+            learner.network.parameters.copy_(before + sign * 1e-3 * direction)
+            losses.append(learner.measure(inputs, actions, config).loss)
+        slope = (losses[0] - losses[1]) / 2e-3
+        assert not learner.network.extra_gradient.any()
+    assert slope == pytest.approx(float(gradient @ direction), rel=0.02, abs=0.02)
+
+
+# Drawing
+
+
+def test_an_epoch_goes_through_everything_once() -> None:
+    config = _config(sampling="epoch", batch_size=16)
+    learner = _learner(config)
+    rows = np.concatenate([learner.draw(config) for _ in range(4)])
+    assert sorted(rows) == list(range(60))
+
+
+def test_hard_samples_are_drawn_more_often() -> None:
+    config = _config(sampling="difficulty", batch_size=2000, difficulty_power=1.0)
+    learner = _learner(config)
+    learner.difficulty[:] = 1.0
+    learner.difficulty[7] = 60.0
+    share = float((learner.draw(config) == 7).mean())
+    assert share == pytest.approx(60 / 119, abs=0.05)
+
+
+def test_uses_are_counted() -> None:
+    config = _config(batch_size=10)
+    learner = _learner(config)
+    rows = np.array([3, 3, 5] + [0] * 7)
+    bc.update(learner, rows, config)
+    assert learner.uses[[0, 3, 5, 9]].tolist() == [7, 2, 1, 0]
+
+
+def test_the_rate_warms_up_and_falls() -> None:
+    config = _config(warm_up=10, learning_rate_schedule="cosine", learning_rate=1.0)
+    assert config.learning_rate_at(0) == pytest.approx(0.1)
+    assert config.learning_rate_at(100) == pytest.approx(0.5)
+    assert config.learning_rate_at(200) == pytest.approx(0.0)
+    linear = _config(learning_rate_schedule="linear", learning_rate=1.0)
+    assert linear.learning_rate_at(50) == pytest.approx(0.75)
+
+
+def test_whole_trajectories_are_kept_back() -> None:
+    config = _config(demonstrations__trajectories=5, demonstrations__validation_share=0.4)
+    learner = _learner(config)
+    assert learner.data.trajectories == 3
+    assert len(learner.held_actions) == 120
+    assert len(learner.data) + len(learner.held_actions) == 300
+
+
+def test_one_trajectory_cannot_be_split() -> None:
+    with pytest.raises(DataError, match="whole trajectories are split"):
+        prepare(_config(demonstrations__validation_share=0.2))
+
+
+# Runs
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"sampling": "epoch"},
+        {"sampling": "difficulty", "std": "global"},
+        {"dropout": 0.2, "layer_norm": True},
+        {"squash": True, "objective": "beta_nll"},
+        {"objective": "mse", "std": "fixed"},
+    ],
+    ids=lambda changes: " ".join(map(str, changes.values())) or "plain",
+)
+def test_a_killed_run_goes_on_exactly(changes: dict[str, Any], tmp_path: Path) -> None:
+    config = _config(**changes)
+    train(config, tmp_path / "whole")
+
+    class Killed(Exception):
+        pass
+
+    def kill(step: Any) -> None:
+        if step.index == 3:
+            raise Killed
+
+    with pytest.raises(Killed):
+        train(config, tmp_path / "cut", observers=Observers(step=kill))
+    resume(tmp_path / "cut")
+    assert compare_runs(tmp_path / "whole", tmp_path / "cut").differences == []
+
+
+def test_the_expert_is_learned_and_the_clone_is_tried_in_its_task() -> None:
+    config = _config(
+        total_env_steps=600,
+        log_every=300,
+        hidden_sizes=[64, 64],
+        learning_rate=3e-3,
+        std_floor=0.05,
+        demonstrations__trajectories=3,
+        environment__id="steadyrl/Assembly-v0",
+        environment__settings={"episode_length": 60},
+        evaluation__episodes=3,
+        evaluation__every_env_steps=600,
+    )
+    first, last = (step.signals for step in prepare(config).steps)
+    assert last["bc.normalised_mse"] < 0.1
+    assert last["bc.full_nll"] < first["bc.full_nll"]
+    assert "eval.return_mean" not in first
+    assert last["eval.length_mean"] == 60
+
+
+def test_pictures_go_through_an_encoder(tmp_path: Path) -> None:
+    generator = np.random.default_rng(0)
+    frames = generator.integers(0, 256, (80, 1, 20, 20), dtype=np.uint8)
+    frames[:40, :, :, :10] = 0
+    actions = np.where(np.arange(80) < 40, -1.0, 1.0)[:, None]
+    data = made(frames, actions, [0], "test")
+    write_npz(data, tmp_path / "frames.npz")
+    config = _config(
+        demonstrations__path=str(tmp_path / "frames.npz"), learning_rate=3e-3, std_floor=0.1
+    )
+    steps = list(prepare(config).steps)
+    assert steps[-1].signals["bc.normalised_mse"] < 0.1 < steps[0].signals["bc.normalised_mse"] + 1
+
+
+def test_a_changed_file_is_not_resumed(tmp_path: Path) -> None:
+    generator = np.random.default_rng(0)
+
+    def write(rows: int) -> None:
+        np.savez(
+            tmp_path / "data.npz",
+            observations=generator.normal(size=(rows, 3)),
+            actions=generator.normal(size=(rows, 2)),
+        )
+
+    write(50)
+    train(_config(demonstrations__path=str(tmp_path / "data.npz")), tmp_path / "run")
+    write(40)
+    with pytest.raises(DataError, match="the file was changed"):
+        resume(tmp_path / "run", overrides={"total_env_steps": 300})
+
+
+def test_settings_that_contradict_each_other_are_refused() -> None:
+    with pytest.raises(ConfigError, match="does not teach a standard deviation"):
+        _config(objective="mse")
+
+
+def test_actions_beyond_tanh_are_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "x.npz", observations=np.zeros((20, 2)), actions=np.full((20, 1), 3.0))
+    with pytest.raises(DataError, match="reach 3, but tanh ends at 1"):
+        prepare(_config(squash=True, demonstrations__path=str(tmp_path / "x.npz")))
+
+
+# The leap
+
+
+@pytest.fixture
+def leapt() -> tuple[BCLearner, BCConfig, Demonstrations]:
+    """A policy that is certain of everything, whose mean is then pushed in one component."""
+    config = _config(total_env_steps=1500, learning_rate=3e-3, log_every=1500)
+    learner = _learner(config)
+    for _ in range(1500):
+        bc.update(learner, learner.draw(config), config)
+    learner.before.copy_(learner.network.parameters)
+    bias = len(learner.network.parameters) - 14
+    learner.network.parameters[bias + 2] += 0.3  # the mean of component 2
+    learner.jump = None
+    learner.typical = -15.0
+    bc.update(learner, np.arange(60), config)
+    return learner, config, learner.data
+
+
+def test_a_leap_is_taken_apart(leapt: Any) -> None:
+    learner, config, _ = leapt
+    look = examine_bc.examine(learner, config)
+    assert look["jump.full_now"] > look["jump.full_before"] + 10
+    assert look["jump.batch_now"] > look["jump.batch_before"] + 10
+    assert look["jump.component"] == 2.0
+    assert look["jump.component_share"] > 0.95
+    assert look["jump.honest_now"] - look["jump.honest_before"] < 0.5 * (
+        look["jump.full_now"] - look["jump.full_before"]
+    )
+    answers = ask_all(look)
+    assert "component 2 holds" in answers["Q511"].statement
+    assert answers["Q510"].values["rise"] > 10
+
+
+def test_looking_closer_changes_nothing(leapt: Any) -> None:
+    learner, config, _ = leapt
+    before = learner.network.parameters.clone()
+    examine_bc.examine(learner, config)
+    assert torch.equal(before, learner.network.parameters)
+
+
+def test_the_documented_leap_is_found_and_named(tmp_path: Path) -> None:
+    config = _config(
+        total_env_steps=6000,
+        log_every=100,
+        hidden_sizes=[256, 256],
+        batch_size=418,
+        sampling="epoch",
+        learning_rate=1e-3,
+        demonstrations__expert_length=418,
+        checkpoints__every_env_steps=1000,
+    )
+    train(config, tmp_path / "run")
+    store = RunDirectory.open(tmp_path / "run")
+    monitor = Monitor(config)
+    for step in store.steps():
+        monitor.observe(step)
+    assert "D120" in {finding.rule for finding in monitor.findings}
+    assert monitor.diagnose()[0].cause == "C260"
+    probes = [event for event in store.events() if event["event"] == "probe"]
+    assert {probe["probe"] for probe in probes} >= {"Q510", "Q511"}
