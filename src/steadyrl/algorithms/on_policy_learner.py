@@ -210,11 +210,11 @@ def with_advantages(
 
 def observation_spread(observations: Array) -> dict[str, float]:
     """Whether the components of what the networks see vary in time, and on one scale."""
-    spreads = observations.std(axis=0).mean(axis=0)  # within each environment
-    varying = spreads[spreads > 1e-8]
-    signals = {"observation.constant_share": 1.0 - len(varying) / len(spreads)}
+    moving = (observations != observations[:1]).any(axis=(0, 1))  # within any environment
+    varying = observations.std(axis=(0, 1))[moving]
+    signals = {"observation.constant_share": 1.0 - len(varying) / len(moving)}
     if len(varying):
-        signals["observation.scale_ratio"] = float(varying.max() / varying.min())
+        signals["observation.scale_ratio"] = float(varying.max() / (varying.min() + 1e-12))
     return signals
 
 
