@@ -22,6 +22,7 @@ COMMANDS = {
     "compare": ("compare", "several configs on the same seeds: curves, intervals, steadiness"),
     "study": ("study", "one of the documents' claims, put to the test"),
     "noise": ("noise", "gradient variance and noise scale: what batch size the data wants"),
+    "demos": ("demos", "demonstrations: what they are like, and does the clone reproduce them"),
     "replay": ("replay", "go through a failed run's last moments again, update by update"),
     "rules": ("rules", "everything that is looked for, and what is done about it"),
     "explain": ("explain", "one rule: symptom, evidence, remedy"),

@@ -29,6 +29,7 @@ from steadyrl.store.run_directory import RunDirectory
 from steadyrl.verdict import judge
 
 MAX_CANDIDATES = 3
+MAX_CLONES = 9  # cloning is cheap: everything that may help is tried and compared
 FRESH_SEED = 1000  # verification seeds start this far from the config's own
 
 
@@ -158,7 +159,7 @@ def _candidates(
     for diagnosis in diagnoses:
         for identity in diagnosis.remedies:
             _add(found, identity, f"{diagnosis.cause} {diagnosis.name}", config, window)
-    found = found[:MAX_CANDIDATES]
+    found = found[: MAX_CLONES if config.algorithm == "bc" else MAX_CANDIDATES]
     generator = np.random.default_rng(derived_seed(config.seed, "random fix"))
     for identity in generator.permutation(sorted(REMEDIES)):
         if _add(found, str(identity), "random fix", config, window):
@@ -212,10 +213,13 @@ def improves(outcome: Outcome, control: Outcome, *, task_changed: bool) -> bool:
     """Healthy, and better than the control by more than a tenth of its size.
 
     If the task itself was changed, returns cannot be compared: then episodes must last half again
-    as long and a step must not be worse.
+    as long and a step must not be worse. A clone is rescued if it is healthy where the control is
+    not, and fits as well.
     """
     if not outcome.healthy:
         return False
+    if outcome.offline:
+        return not control.healthy and outcome.final_return >= 1.1 * control.final_return
     if task_changed:
         longer = outcome.final_length >= 1.5 * control.final_length
         step, before = outcome.reward_per_step, control.reward_per_step
@@ -303,6 +307,8 @@ def _row(outcome: Outcome) -> dict[str, Any]:
 
 def _describe(outcome: Outcome) -> str:
     state = "healthy" if outcome.healthy else f"{outcome.status}, {' '.join(outcome.severe)}"
+    if outcome.offline:
+        return f"squared error {-outcome.final_return:.3g}, {state}"
     length = f"episodes of {outcome.final_length:,.0f} steps"
     return f"return {outcome.final_return:,.4g}, {length}, {state}"
 

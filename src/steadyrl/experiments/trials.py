@@ -6,6 +6,7 @@ an experiment that is started a second time goes on where it stopped.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -45,7 +46,7 @@ class Outcome:
     path: Path
     status: str
     severe: tuple[str, ...]  # ids of severe findings
-    final_return: float
+    final_return: float  # of evaluations; of a clone without any, minus its squared error
     final_length: float
     env_steps: int
 
@@ -58,6 +59,11 @@ class Outcome:
     def not_finite(self) -> bool:
         """A number stopped being one."""
         return self.status == "diverged" or NON_FINITE.id in self.severe
+
+    @property
+    def offline(self) -> bool:
+        """Nothing was played: the return is that of a fit."""
+        return math.isnan(self.final_length) and math.isfinite(self.final_return)
 
     @property
     def reward_per_step(self) -> float:
@@ -113,10 +119,19 @@ def read_outcome(name: str, path: Path) -> Outcome:
         path=path,
         status=str(summary.get("status")),
         severe=tuple(sorted(severe)),
-        final_return=mean("eval.return_mean"),
+        final_return=mean("eval.return_mean") if last else _fit(store),
         final_length=mean("eval.length_mean"),
         env_steps=int(summary.get("env_steps", 0)),
     )
+
+
+def _fit(store: RunDirectory) -> float:
+    """How well a clone fits what it was shown: minus its squared error, on what was kept back."""
+    for name in ("bc.validation_mse", "bc.full_mse"):
+        errors = [step.signals[name] for step in store.steps() if name in step.signals]
+        if errors:
+            return -float(np.median(errors[-5:]))
+    return float("nan")
 
 
 def is_done(trial: Trial) -> bool:
