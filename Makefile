@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: docs demo test test-slow check format bench-env bench-speed bench-learning bench-faults bench-overhead bench-executor bench-ray clean help
+.PHONY: docs demo test test-slow check format bench-env bench-speed bench-learning bench-faults bench-overhead bench-executor bench-ray bench-on-policy bench-cloning bench-imitation-env clean help
 
 help:
 	@echo "make demo         set up, train the documented example, show its curve and its report"
@@ -49,11 +49,27 @@ bench-env: .venv-bench/.ready
 	.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	@touch $@
 
+bench-imitation-env: .venv-imitation/.ready
+
+.venv-imitation/.ready: benchmarks/peers/requirements-imitation.txt
+	@test -x .venv-imitation/bin/python || $(PYTHON) -m venv .venv-imitation
+	.venv-imitation/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
+
+bench-cloning: $(READY) bench-imitation-env
+	$(BIN)/python benchmarks/cloning.py
+
+bench-on-policy: $(READY) bench-env
+	$(BIN)/python benchmarks/on_policy.py speed
+	$(BIN)/python benchmarks/on_policy.py breakout
+	$(BIN)/python benchmarks/on_policy.py learning
+
 bench-speed: $(READY) bench-env
 	$(BIN)/python benchmarks/speed_ddpg.py
 
 bench-faults: $(READY)
-	$(BIN)/python benchmarks/fault_bench.py
+	$(BIN)/python benchmarks/fault_bench.py --suite ddpg
+	$(BIN)/python benchmarks/fault_bench.py --suite on-policy
 
 bench-overhead: $(READY)
 	$(BIN)/python benchmarks/overhead_watch.py
@@ -68,4 +84,4 @@ bench-learning: $(READY) bench-env
 	$(BIN)/python benchmarks/learning_ddpg.py
 
 clean:
-	rm -rf .venv .venv-bench runs build .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .venv-bench .venv-imitation runs build .mypy_cache .ruff_cache .pytest_cache
