@@ -24,6 +24,7 @@ from steadyrl.experiments.studies import (
     c2_what_drives_it,
     c8_objective_mismatch,
     c9_two_versions,
+    c10_loss_jump,
 )
 from steadyrl.experiments.studies.c3_gradient_variance import decide as decide_c3
 from steadyrl.experiments.studies.study import page
@@ -201,6 +202,21 @@ def test_c9_is_decided_by_paired_differences() -> None:
     verdict, because = c9_two_versions.decide({"a": worse, "b": equal})
     assert verdict == "refuted"
     assert "worse on a" in because
+
+
+def test_c10_is_decided_by_what_removes_the_jumps() -> None:
+    def counts(documented: float, small: float, full: float, floor: float) -> dict[str, float]:
+        found = dict.fromkeys(c10_loss_jump.ARMS, 0.0)
+        found[c10_loss_jump.DOCUMENTED] = documented
+        found[c10_loss_jump.SMALL] = found["five trajectories (12 %)"] = small
+        found[c10_loss_jump.FULL] = full
+        found[c10_loss_jump.FLOOR] = found[c10_loss_jump.FULL_FLOOR] = floor
+        return found
+
+    assert c10_loss_jump.decide(counts(20, 5, 30, 0))[0] == "refuted"
+    assert c10_loss_jump.decide(counts(20, 0, 30, 0))[0] == "depends on"
+    assert c10_loss_jump.decide(counts(20, 0, 30, 15))[0] == "confirmed"
+    assert c10_loss_jump.decide(counts(0, 0, 0, 0))[0] == "refuted"
 
 
 def test_c8_substitutes_the_line_searchs_objective_and_only_then(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from steadyrl.experiments.executor import Executor
 from steadyrl.experiments.fault_bench import environments  # noqa: F401 - registers them
 from steadyrl.experiments.fault_bench.suite import Case, Suite
 from steadyrl.experiments.statistics import wilson
+from steadyrl.experiments.studies.c10_loss_jump import jumps
 from steadyrl.experiments.trials import Outcome, Trial, is_done, read_outcome, run_trial
 from steadyrl.stability.causes import CAUSES
 from steadyrl.verdict import judge
@@ -136,6 +137,8 @@ def is_effective(result: Result, healthy: Sequence[Result]) -> bool:
     peers = [r for r in healthy if r.case.patient == patient and r.case.variant == "plain"]
     if result.outcome.status != "finished":
         return True
+    if fault is not None and fault.by_jumps:
+        return jumps(result.outcome.path)["jumps"] >= 1
     if fault is not None and fault.by_length:
         return result.outcome.final_length < 0.5 * _mean(r.outcome.final_length for r in peers)
     good = _mean(r.outcome.final_return for r in peers)
@@ -145,10 +148,12 @@ def is_effective(result: Result, healthy: Sequence[Result]) -> bool:
 
 
 def _start(result: Result) -> float:
-    """The first evaluation's return: an almost untrained policy."""
+    """The first evaluation's return, or a clone's first fit: an almost untrained policy."""
     from steadyrl.store.run_directory import RunDirectory
 
     steps = RunDirectory.open(result.outcome.path).steps()
+    if result.outcome.offline:
+        return -next(step.signals["bc.full_mse"] for step in steps)
     return next(s.signals["eval.return_mean"] for s in steps if "eval.return_mean" in s.signals)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from steadyrl.algorithms import ddpg, on_policy_learner, ppo, trpo
+from steadyrl.algorithms import ddpg, on_policy_learner, ppo, training, trpo
 from steadyrl.core.networks import Adam, DenseNetwork
 from steadyrl.experience.replay import ReplayBuffer
 
@@ -217,6 +217,37 @@ def objectives_differ(strength: float) -> Any:
     )
 
 
+def _other_data(change: Callable[[Any], Any]) -> Any:
+    """Demonstrations whose actions are changed after reading."""
+
+    def make(original: Any) -> Any:
+        def load_demonstrations(config: Any) -> Any:
+            data = original(config)
+            return replace(data, actions=change(data.actions))
+
+        return load_demonstrations
+
+    return _replaced(training, "load_demonstrations", make)
+
+
+def actions_shuffled(strength: float) -> Any:
+    """A share of the actions belongs to other observations."""
+
+    def change(actions: Any) -> Any:
+        generator = np.random.default_rng(0)
+        chosen = np.flatnonzero(generator.random(len(actions)) < strength)
+        mixed = actions.copy()
+        mixed[chosen] = actions[generator.permutation(chosen)]
+        return mixed
+
+    return _other_data(change)
+
+
+def actions_shifted(strength: float) -> Any:
+    """Actions are recorded so many steps late."""
+    return _other_data(lambda actions: np.roll(actions, int(strength), axis=0))
+
+
 SUBSTITUTIONS: dict[str, Callable[[float], Any]] = {
     "terminal-mask-missing": terminal_mask_missing,
     "truncation-as-termination": truncation_as_termination,
@@ -230,4 +261,6 @@ SUBSTITUTIONS: dict[str, Callable[[float], Any]] = {
     "on-policy-terminal-mask-missing": on_policy_terminal_mask_missing,
     "on-policy-truncation-as-termination": on_policy_truncation_as_termination,
     "objectives-differ": objectives_differ,
+    "actions-shuffled": actions_shuffled,
+    "actions-shifted": actions_shifted,
 }

@@ -28,6 +28,7 @@ class Fault:
     substitution: str | None = None
     strengths: tuple[float, float, float] = (0.3, 0.6, 1.0)
     by_length: bool = False  # judged by episode length: the fault changes the task's returns
+    by_jumps: bool = False  # judged by jumps of the loss: a clone may fit as well as before
     curable: bool = True  # by settings; code and blind environments are not
 
     @property

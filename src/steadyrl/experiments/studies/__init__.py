@@ -8,6 +8,7 @@ from steadyrl.experiments.studies import (
     c3_gradient_variance,
     c8_objective_mismatch,
     c9_two_versions,
+    c10_loss_jump,
 )
 from steadyrl.experiments.studies.study import Study
 
@@ -19,5 +20,6 @@ STUDIES: dict[str, Study] = {
         c3_gradient_variance.STUDY,
         c8_objective_mismatch.STUDY,
         c9_two_versions.STUDY,
+        c10_loss_jump.STUDY,
     )
 }
