@@ -114,8 +114,8 @@ def descend(
     if config.gradient_clip is not None and whole > config.gradient_clip:
         actor.gradient.mul_(config.gradient_clip / whole)
         critic.gradient.mul_(config.gradient_clip / whole)
-    learner.actor_optimizer.step(learning_rate)
-    learner.critic_optimizer.step(learning_rate)
+    learner.actor_optimizer.step(learning_rate, size=policy_norm)
+    learner.critic_optimizer.step(learning_rate, size=value_norm)
     return {
         **signals,
         "policy.gradient_norm": policy_norm,

@@ -32,12 +32,13 @@ def clipped_surrogate(
     bounded = ratios.clamp(1.0 - clip_range, 1.0 + clip_range) * advantages
     counts = plain <= bounded
     weights = torch.where(counts, plain, torch.zeros_like(plain)) / len(plain)
+    moved = ratios - 1.0
+    clipped = (moved.abs() > clip_range).float()
+    # One reduction for three means: at 64 samples every operation costs as much as its call.
+    rows = torch.stack((torch.minimum(plain, bounded), moved - logs, clipped))
+    gained, kl, share = rows.mean(dim=1).tolist()
     return PolicyLoss(
-        loss=-float(torch.minimum(plain, bounded).mean()),
-        weights=weights,
-        kl=float((ratios - 1.0 - logs).mean()),
-        clip_fraction=float(((ratios - 1.0).abs() > clip_range).float().mean()),
-        ratio_max=float(logs.abs().max()),
+        loss=-gained, weights=weights, kl=kl, clip_fraction=share, ratio_max=float(logs.abs().max())
     )
 
 

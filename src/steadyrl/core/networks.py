@@ -272,11 +272,16 @@ class Adam:
         self._mean = torch.zeros_like(network.parameters)
         self._square = torch.zeros_like(network.parameters)
 
-    def step(self, learning_rate: float, clip: float | None = None) -> float:
-        """One step along the network's gradient; returns the gradient's norm before clipping."""
+    def step(
+        self, learning_rate: float, clip: float | None = None, size: float | None = None
+    ) -> float:
+        """One step along the network's gradient; returns the gradient's norm before clipping.
+
+        `size` is that norm, if the caller has measured it.
+        """
         gradient = self._network.gradient
         # Measured before clipping: afterwards every explosion looks like the clip value.
-        size = norm(gradient)
+        size = norm(gradient) if size is None else size
         if clip is not None and size > clip:
             gradient.mul_(clip / size)
         self._steps += 1

@@ -76,6 +76,15 @@ class Categorical:
 
     def __init__(self, actions: int, start: int = 0) -> None:
         self.outputs, self._start = actions, start
+        self._seen = self._kept = torch.empty(0)
+        self._version = -1
+
+    def _logs(self, outputs: Tensor) -> Tensor:
+        """Log-probabilities of all actions, kept until the outputs are written to again."""
+        if outputs is not self._seen or outputs._version != self._version:
+            self._seen, self._version = outputs, outputs._version
+            self._kept = torch.log_softmax(outputs, 1)
+        return self._kept
 
     def sample(
         self, outputs: Array, extra: Array, generator: np.random.Generator
@@ -95,11 +104,11 @@ class Categorical:
 
     def log_prob(self, outputs: Tensor, extra: Tensor, actions: Tensor) -> Tensor:
         """Log-softmax at the action."""
-        return torch.log_softmax(outputs, 1).gather(1, actions[:, None])[:, 0]
+        return self._logs(outputs).gather(1, actions[:, None])[:, 0]
 
     def entropy(self, outputs: Tensor, extra: Tensor) -> Tensor:
         """-sum p log p."""
-        logs = torch.log_softmax(outputs, 1)
+        logs = self._logs(outputs)
         return -(logs.exp() * logs).sum(1)
 
     def gradient(
@@ -111,7 +120,7 @@ class Categorical:
         entropy_weight: float,
     ) -> tuple[Tensor, Tensor]:
         """W (one-hot - p) - c p (log p + H)."""
-        logs = torch.log_softmax(outputs, 1)
+        logs = self._logs(outputs)
         probabilities = logs.exp()
         slope = probabilities * -log_prob_weights[:, None]
         slope.scatter_add_(1, actions[:, None], log_prob_weights[:, None])
