@@ -85,6 +85,15 @@ def test_arms_are_paired_by_seed() -> None:
     assert (contrast.difference.low, contrast.difference.high) == pytest.approx((0.3, 0.3))
 
 
+def test_a_run_that_did_not_finish_counts_as_the_worst_that_was_seen() -> None:
+    fine = [history([0.0, 5.0, 10.0, 10.0], seed=i) for i in range(5)]
+    torn = [history([-3.0, 5.0, 50.0, 50.0], seed=i, status="diverged") for i in range(5)]
+    result = judge_arms({"fine": fine, "torn": torn}, threshold=None, level=0.95)
+    (contrast,) = result.contrasts
+    # Its last evaluations were the best of all, but it has no final return.
+    assert contrast.difference.high < 0
+
+
 def test_equal_arms_are_not_decided() -> None:
     result = _arms(better=0.0, seeds=5)
     assert not result.contrasts[0].clear
