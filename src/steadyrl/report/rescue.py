@@ -89,11 +89,22 @@ def _story(folder: Path) -> dict[str, Any]:
 
 def _tried_table(story: dict[str, Any]) -> Table:
     grid = Table(box=None, padding=(0, 2, 0, 0))
-    for title in ("tried", "why", "return", "length", "state", "helped"):
+    for title in _titles(story):
         grid.add_column(title, overflow="fold")
     for row in _rows(story):
         grid.add_row(*row)
     return grid
+
+
+def _titles(story: dict[str, Any]) -> tuple[str, ...]:
+    """A clone that was never played has no episodes: what is compared is how well it fits."""
+    score = "-squared error" if _offline(story) else "return"
+    return ("tried", "why", score, "length", "state", "helped")
+
+
+def _offline(story: dict[str, Any]) -> bool:
+    control = story["control"]
+    return bool(control) and control["final_length"] is None
 
 
 def _rows(story: dict[str, Any]) -> list[tuple[str, ...]]:
@@ -116,7 +127,8 @@ def _result(row: dict[str, Any]) -> tuple[str, str, str]:
 
 def _verified_table(story: dict[str, Any]) -> Table:
     grid = Table(box=None, padding=(0, 2, 0, 0))
-    for title in ("fresh seed", "original: return, length", "rescued: return, length", "better"):
+    score = "-squared error" if _offline(story) else "return, length"
+    for title in ("fresh seed", f"original: {score}", f"rescued: {score}", "better"):
         grid.add_column(title)
     for row in story["verified"]:
         before, after = row["before"], row["after"]
@@ -141,7 +153,7 @@ def _preface(story: dict[str, Any], folder: Path) -> str:
             f"(confidence {diagnosis['confidence']:.2f})</p><ul>{''.join(points)}</ul>"
         )
     if story["tried"]:
-        head = ("tried", "why", "return", "length", "state", "helped")
+        head = _titles(story)
         parts.append(table(head, _rows(story)))
     parts += [f"<p>{escape(sentence)}</p>" for sentence in hypotheses(story)]
     if story["verified"]:
