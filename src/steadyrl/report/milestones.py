@@ -27,7 +27,7 @@ SMOOTHED = 10  # updates
 
 CURVES = (
     ("Score", "mean of the last 100 training episodes", AVERAGE, 1),
-    ("Score of evaluations", "most likely actions, whole episodes", "eval.return_mean", 1),
+    ("Score of evaluations", "whole episodes of their own", "eval.return_mean", 1),
     ("Line search", "share that succeeded, last 10 updates", "trpo.line_search_success", SMOOTHED),
     ("Step", "accepted share, mean of 10 updates", "trpo.step_fraction", SMOOTHED),
     ("Trust region", "max_kl as the stabiliser left it", "setting.max_kl", 1),
@@ -138,7 +138,7 @@ def _traces(series: dict[str, list[Step]], name: str, window: int) -> list[dict[
                 "x": x.tolist(),
                 "y": [value if math.isfinite(value) else None for value in y.tolist()],
                 "name": run,
-                "mode": "lines",
+                "mode": "lines+markers" if len(x) < 60 else "lines",
                 "line": {"width": 1.5, "color": color},
             }
         )
