@@ -1,4 +1,4 @@
-"""The tables of docs/fault-bench.md, printed from the kept result."""
+"""The tables of docs/fault-bench.md, printed from a suite's kept result."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-RESULT = Path(__file__).parent / "results" / "fault_bench_ddpg.json"
+RESULTS = Path(__file__).parent / "results"
 
 ROWS = {
     "healthy runs": "healthy_runs",
@@ -25,7 +25,9 @@ ROWS = {
 
 def main() -> None:
     """Print Markdown."""
-    result: dict[str, Any] = json.loads(RESULT.read_text("utf-8"))
+    suite = sys.argv[1] if len(sys.argv) > 1 else "ddpg"
+    file = RESULTS / f"fault_bench_{suite.replace('-', '_')}.json"
+    result: dict[str, Any] = json.loads(file.read_text("utf-8"))
     sides = ("development", "test", "all")
     lines = ["| | " + " | ".join(sides) + " |", "|---|---|---|---|"]
     for title, name in ROWS.items():

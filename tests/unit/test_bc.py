@@ -84,7 +84,9 @@ def test_behind_tanh_too() -> None:
 @pytest.mark.parametrize("objective", ["nll", "mse", "beta_nll"])
 def test_slopes_are_autograds(objective: Any, squash: bool) -> None:
     mean, log_std, actions = _outputs()
-    log_std[0, 0], log_std[1, 1] = -9.0, 5.0  # beyond floor and ceiling: no slope
+    # Beyond floor and ceiling, where descent would lead further out: no slope.
+    log_std[0, 0], mean[0, 0] = -9.0, torch.atanh(actions[0, 0]) if squash else actions[0, 0]
+    log_std[1, 1], mean[1, 1] = 5.0, 100.0
     m, s = mean.clone().requires_grad_(), log_std.clone().requires_grad_()
     wanted = torch.atanh(actions) if squash else actions
     if objective == "mse":
@@ -130,6 +132,31 @@ def test_an_update_follows_the_losses_gradient(std: str) -> None:
         slope = (losses[0] - losses[1]) / 2e-3
         assert not learner.network.extra_gradient.any()
     assert slope == pytest.approx(float(gradient @ direction), rel=0.02, abs=0.02)
+
+
+def test_a_deviation_below_its_floor_can_rise_again() -> None:
+    mean, log_std, actions = _outputs()
+    log_std[:] = -9.0
+    _, _, by_log_std = terms_and_slopes(
+        mean, log_std, actions, objective="nll", floor=0.05, squash=False, beta=0.5
+    )
+    far = (actions - mean).abs() > 0.05
+    assert (by_log_std[far] < 0).all()  # descent raises it
+    assert (by_log_std[~far] == 0).all()
+
+
+def test_adams_memory_follows_the_setting_in_force() -> None:
+    config = _config(second_moment_decay=0.5)
+    learner = _learner(config)
+    bc.update(learner, np.arange(20), config)
+    first = learner.optimizer.state_dict()["square"].copy()
+    gradient = learner.network.gradient.numpy().copy()
+    np.testing.assert_allclose(first, 0.5 * gradient**2, rtol=1e-5)
+
+
+def test_an_environment_of_another_shape_is_refused() -> None:
+    with pytest.raises(ConfigError, match="Name the environment it was recorded in"):
+        prepare(_config(environment__id="Pendulum-v1", evaluation__episodes=2))
 
 
 # Drawing

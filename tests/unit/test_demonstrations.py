@@ -204,6 +204,37 @@ def test_a_pickle_that_asks_for_more_than_data_is_refused_by_name(
     assert not (tmp_path / "never").exists()
 
 
+@pytest.mark.parametrize(
+    "program",
+    [
+        # eval, reached through the module of dtypes
+        b"\x80\x04\x8c\x0cnumpy.dtypes\x8c\x18__builtins__.__getitem__\x93"
+        b"\x8c\x04eval\x85R\x8c\x05RAN+1\x85R.",
+        b"\x80\x04\x8c\x0cnumpy.dtypes\x8c\x11_add_dtype_helper\x93.",
+        b"\x80\x04\x8c\x05numpy\x8c\x07ndarray\x93.",
+        b"\x80\x04\x8c\x05numpy\x8c\x10ndarray.__init__\x93.",
+        b"cnumpy.testing._private.utils\nruncstring\n.",
+        b"cnumpy.lib.npyio\n_reconstruct\n.",
+    ],
+)
+def test_names_that_only_look_like_numpys_are_refused(program: bytes, tmp_path: Path) -> None:
+    (tmp_path / "demo.pkl").write_bytes(program)
+    with pytest.raises(DataError):
+        read_demonstrations(tmp_path / "demo.pkl")
+
+
+def test_columns_with_flat_actions_are_a_trajectory(tmp_path: Path) -> None:
+    part = {"observations": np.zeros((30, 3)), "actions": np.ones(30)}
+    data = read_demonstrations(_write(tmp_path / "a.pkl", [part, part]))
+    assert (len(data), data.trajectories, data.actions.shape[1]) == (60, 2, 1)
+
+
+def test_trajectories_of_different_shapes_are_told(tmp_path: Path) -> None:
+    parts = [{"obs": np.zeros((5, size)), "acts": np.ones((5, 2))} for size in (3, 4)]
+    with pytest.raises(DataError, match="trajectories differ in shape"):
+        read_demonstrations(_write(tmp_path / "a.pkl", parts))
+
+
 @pytest.mark.parametrize("protocol", range(6))
 def test_arrays_of_every_pickle_protocol_are_read(protocol: int, tmp_path: Path) -> None:
     path = tmp_path / "demo.pkl"

@@ -13,7 +13,7 @@ from steadyrl.cli.main import main
 from steadyrl.environments.demonstrated import scripted_demonstrations
 from steadyrl.experience.demonstrations import Demonstrations, made
 from steadyrl.experiments.demo_inspect import inspect
-from steadyrl.experiments.demo_replay import judge
+from steadyrl.experiments.demo_replay import _distance, _late, _mean, judge
 
 
 @pytest.fixture(scope="module")
@@ -98,16 +98,15 @@ def test_row_numbers_are_the_files_after_filtering() -> None:
 def test_the_verdict_follows_from_the_three_errors(
     prediction: float, recorded: float, clone: float, verdict: str
 ) -> None:
-    found, because = judge(
-        np.full(50, prediction), np.linspace(0, recorded, 50), np.linspace(0, clone, 50)
-    )
+    again, alone = np.linspace(0, recorded, 50), np.linspace(0, clone, 50)
+    found, because = judge(np.full(50, prediction), again, alone, late=(recorded, clone))
     assert found == verdict
     assert because
 
 
 def test_without_known_starts_only_the_predictions_are_judged() -> None:
-    assert judge(np.full(9, 0.01), np.zeros(0), np.zeros(0))[0] == "not tried"
-    assert judge(np.full(9, 0.9), np.zeros(0), np.zeros(0))[0] == "not learned"
+    assert judge(np.full(9, 0.01), np.zeros(0), np.zeros(0), late=(0, 0))[0] == "not tried"
+    assert judge(np.full(9, 0.9), np.zeros(0), np.zeros(0), late=(0, 0))[0] == "not learned"
 
 
 def test_the_commands_end_to_end(
@@ -131,6 +130,30 @@ def test_the_commands_end_to_end(
     assert max(found["recorded"]) < 1e-5
     assert found["verdict"] in ("covariate shift", "reproduced", "not learned")
     assert len(found["clone"]) == 80
+
+
+def test_a_clone_that_ends_early_has_left_the_recording() -> None:
+    recorded = np.zeros((100, 2))
+    early = _distance(np.zeros((6, 2)), recorded, np.ones(2))
+    long = _distance(np.zeros((100, 2)), recorded, np.ones(2))
+    assert np.isinf(early[6:]).all()
+    assert _late([early]) == np.inf
+    assert _late([long]) == 0.0
+    assert len(_mean([early, long])) == 100
+
+
+def test_a_file_of_the_experts_is_replayed_from_given_seeds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    main(["demos", "make", "demo.npz", "--trajectories", "2", "--length", "60"])
+    flags = ["--total-env-steps", "600", "--demonstrations.path", "demo.npz", "--quiet"]
+    assert main(["train", "bc/single-trajectory", "--runs", ".", "--name", "r", *flags]) == 0
+    capsys.readouterr()
+    assert main(["demos", "replay", "r"]) == 0
+    assert "give --seeds" in capsys.readouterr().out
+    assert main(["demos", "replay", "r", "--seeds", "0", "1", "--json"]) == 0
+    assert max(json.loads(capsys.readouterr().out)["recorded"]) < 1e-5
 
 
 def test_a_run_of_another_trainer_has_nothing_to_replay(

@@ -12,10 +12,18 @@ from collections.abc import Iterator
 
 import numpy as np
 import torch
+from gymnasium.spaces import Box
 from numpy.typing import NDArray
 from torch import Tensor
 
-from steadyrl.algorithms.bc_learner import SEEN_AT_ONCE, BCLearner, Clock, Jump, Rows
+from steadyrl.algorithms.bc_learner import (
+    IMAGES_AT_ONCE,
+    SEEN_AT_ONCE,
+    BCLearner,
+    Clock,
+    Jump,
+    Rows,
+)
 from steadyrl.core.cloning import Terms, terms_and_slopes
 from steadyrl.core.config import LiveConfig
 from steadyrl.core.configs.bc import BCConfig
@@ -89,7 +97,9 @@ def update(learner: BCLearner, rows: Rows, config: BCConfig) -> dict[str, float]
         )
     rate = config.learning_rate_at(learner.updates)
     remember_a_leap(learner, loss, rows, rate)
-    norm = learner.optimizer.step(rate, config.gradient_clip)
+    norm = learner.optimizer.step(
+        rate, config.gradient_clip, second_decay=config.second_moment_decay
+    )
     learner.uses.index_add_(0, chosen, torch.ones_like(chosen))
     if config.sampling == "difficulty":
         errors = found.squared.mean(1).cpu().numpy()
@@ -124,7 +134,8 @@ def remember_a_leap(learner: BCLearner, loss: float, rows: Rows, rate: float) ->
 
 def look(learner: BCLearner, config: BCConfig) -> dict[str, float]:
     """The data as a whole, the trajectories kept back, and how often each sample was drawn."""
-    step = max(1, len(learner.data) // SEEN_AT_ONCE)
+    most = IMAGES_AT_ONCE if learner.data.images else SEEN_AT_ONCE
+    step = -(-len(learner.data) // most)
     inputs, actions = learner.inputs[::step], learner.actions[::step]
     found = learner.measure(inputs, actions, config)
     signals = describe(found, config)
@@ -134,7 +145,8 @@ def look(learner: BCLearner, config: BCConfig) -> dict[str, float]:
     samples = found.nll.sum(1)
     signals["bc.batch_spread"] = float(samples.std(correction=0)) / math.sqrt(config.batch_size)
     if len(learner.held_actions):
-        kept = learner.measure(learner.held_inputs, learner.held_actions, config)
+        some = slice(None, None, -(-len(learner.held_actions) // most))
+        kept = learner.measure(learner.held_inputs[some], learner.held_actions[some], config)
         signals["bc.validation_nll"] = kept.loss
         signals["bc.validation_mse"] = kept.mse
     uses = learner.uses.double()
@@ -167,9 +179,17 @@ def evaluate_clone(learner: BCLearner, config: BCConfig) -> dict[str, float]:
     learner.evaluations += 1
 
     def policy(observations: NDArray[np.float32]) -> NDArray[np.float32]:
-        return np.clip(learner.policy(observations, config), -1.0, 1.0)
+        return within(learner.policy(observations, config), learner.bounds)
 
     return evaluate(policy, config, index=learner.evaluations, gamma=1.0).signals()
+
+
+def within(actions: NDArray[np.float32], space: Box | None) -> NDArray[np.float32]:
+    """Actions in the shape and bounds of the environment's space."""
+    if space is None:
+        return actions
+    shaped = actions.reshape(len(actions), *space.shape)
+    return np.clip(shaped, space.low, space.high).astype(space.dtype)
 
 
 def losses_with(

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from gymnasium.spaces import Box
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -18,10 +19,11 @@ from steadyrl.core.errors import DataError
 from steadyrl.core.module_network import ModuleNetwork, dense_module, image_module
 from steadyrl.core.networks import Adam, DenseNetwork, Network
 from steadyrl.core.seeding import Generators, integer_seed
-from steadyrl.experience.demonstrations import Demonstrations
+from steadyrl.experience.demonstrations import Demonstrations, channels_first
 
 Rows = NDArray[np.int64]
 SEEN_AT_ONCE = 4096  # rows of the data that a Step is measured on
+IMAGES_AT_ONCE = 256
 FEATURES = 128  # of the image encoder
 
 
@@ -76,13 +78,14 @@ class BCLearner:
         self.action_variance = float(used.actions.var(axis=0).mean())
         self.network = self._network(config)
         self.network.extra.fill_(math.log(config.std_start))
-        self.optimizer = Adam(self.network, second_decay=config.second_moment_decay)
+        self.optimizer = Adam(self.network)
         self.generators = Generators(config.seed)
         self.uses = torch.zeros(len(used), dtype=torch.int64)
         self.difficulty = np.ones(len(used))
         self.order: Rows = np.zeros(0, dtype=np.int64)  # what is left of an epoch
         self.updates = self.steps = self.evaluations = 0
         self.seconds = self.typical = 0.0
+        self.bounds: Box | None = None  # of the environment's actions, if there is one
         # For a closer look after an alarm; not part of the state.
         self.before = self.network.parameters.clone()
         self.jump: Jump | None = None
@@ -121,7 +124,9 @@ class BCLearner:
 
     def policy(self, observations: NDArray[Any], config: BCConfig) -> NDArray[np.float32]:
         """The mean actions."""
-        shaped = observations if self.data.images else observations.reshape(len(observations), -1)
+        shaped = observations.reshape(len(observations), -1)
+        if self.data.images:
+            shaped = channels_first(observations)
         outputs = self.network.forward(self._as_inputs(shaped))[:, : self.components]
         means = torch.tanh(outputs) if config.squash else outputs
         found: NDArray[np.float32] = means.cpu().numpy().copy()
@@ -168,6 +173,7 @@ class BCLearner:
         return {
             "parts": {name: part.state_dict() for name, part in self._parts_of_state().items()},
             "counters": {name: getattr(self, name) for name in counters},
+            "data": self.data.fingerprint(),
             "uses": self.uses.numpy().copy(),
             "difficulty": self.difficulty.copy(),
             "order": self.order.copy(),
@@ -175,10 +181,11 @@ class BCLearner:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Back to a recorded state."""
-        if len(state["uses"]) != len(self.data):
+        if state["data"] != self.data.fingerprint():
             raise DataError(
-                f"{self.data.source} has {len(self.data)} transitions, but the checkpoint was made "
-                f"with {len(state['uses'])}: the file was changed. Put it back, or start anew."
+                f"{self.data.source} holds other transitions than the checkpoint was made with "
+                f"({len(state['uses'])} then, {len(self.data)} now): the file was changed. Put it "
+                "back, or start anew."
             )
         for name, part in self._parts_of_state().items():
             part.load_state_dict(state["parts"][name])

@@ -106,6 +106,8 @@ def gradients(
     )
     both = torch.cat((by_mean, by_log_std), dim=1) if config.std == "state" else by_mean
     network.backward(both)
+    if config.std == "global":
+        network.extra_gradient.copy_(by_log_std.sum(0))
     found = network.gradient.double().cpu().numpy().copy()
     network.gradient.copy_(kept)
     return {"policy": found}

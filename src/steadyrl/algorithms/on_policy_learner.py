@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from steadyrl.core.advantages import advantages, explained_variance
 from steadyrl.core.configs.ppo import OnPolicyConfig
-from steadyrl.core.conv_network import ConvNetwork
+from steadyrl.core.conv_network import SMALLEST, ConvNetwork
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.networks import Adam, DenseNetwork, Network
 from steadyrl.core.noise_scale import NoiseMeter
@@ -43,7 +43,9 @@ class OnPolicyLearner:
     def __init__(self, config: OnPolicyConfig, envs: Envs, device: torch.device) -> None:
         self.policy = policy_for(envs.action_space, envs.id)
         space = envs.observation_space
-        self.images = len(space.shape or ()) == 3 and space.dtype == np.uint8
+        shape = space.shape or ()
+        # Channels first and large enough for the convolutions; everything else is flattened.
+        self.images = len(shape) == 3 and space.dtype == np.uint8 and min(shape[1:]) >= SMALLEST
         self.shape = tuple(space.shape or (1,)) if self.images else (math.prod(space.shape or ()),)
         if self.images and config.normalize_observations:
             raise ConfigError(

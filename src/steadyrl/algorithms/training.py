@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, cast
 
 import torch
+from gymnasium.spaces import Box
 from numpy.typing import NDArray
 
 from steadyrl.algorithms import examine_bc, examine_ddpg, examine_on_policy, gradients_ddpg
@@ -141,6 +143,8 @@ def _ddpg(config: DDPGConfig, envs: Envs, device: torch.device) -> Training:
 def _bc(config: BCConfig, device: torch.device) -> Training:
     live, clock = LiveConfig(config), Clock()
     learner = BCLearner(config, load_demonstrations(config.demonstrations), device)
+    if config.evaluation.episodes:
+        _refuse_other_spaces(config, learner)
     return Training(
         live=cast(LiveConfig[RunConfig], live),
         envs=clock,
@@ -151,6 +155,24 @@ def _bc(config: BCConfig, device: torch.device) -> Training:
         gradients=lambda **how: examine_bc.gradients(learner, live.now, **how),
         experience=lambda: len(learner.data),
     )
+
+
+def _refuse_other_spaces(config: BCConfig, learner: BCLearner) -> None:
+    """A clone can only be tried where it sees and does what was recorded."""
+    envs = Envs(config.environment.model_copy(update={"count": 1}), seed=config.seed)
+    envs.close()
+    space, seen = envs.action_space, envs.observations[0]
+    if not isinstance(space, Box):
+        raise ConfigError(f"environment '{envs.id}' has action space {space}: a Box is needed.")
+    recorded = learner.data.observations[0]
+    if math.prod(space.shape) != learner.components or seen.size != recorded.size:
+        raise ConfigError(
+            f"environment.id = '{envs.id}' shows {seen.size} numbers and takes "
+            f"{math.prod(space.shape)}, but {learner.data.source} holds {recorded.size} and "
+            f"{learner.components}. Name the environment it was recorded in, or set "
+            "evaluation.episodes to 0."
+        )
+    learner.bounds = space
 
 
 def _on_policy(

@@ -29,7 +29,7 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
         "--suite", choices=["ddpg", "on-policy", "cloning"], default="ddpg", help="whose faults"
     )
     add_engine_flags(parser)
-    parser.add_argument("--output", type=Path, default=Path("runs/fault-bench"), help="folder")
+    parser.add_argument("--output", type=Path, help="folder (default: runs/fault-bench-SUITE)")
     parser.add_argument("--repair", action="store_true", help="also re-run with the remedies")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON on stdout")
     arguments = parser.parse_args(argv)
@@ -37,10 +37,11 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     from steadyrl.experiments.fault_bench.bench import run_bench, summarise, write_results
     from steadyrl.experiments.fault_bench.repair import harm_rate, repair_rates
 
+    folder_of_runs = arguments.output or Path("runs") / f"fault-bench-{arguments.suite}"
     executor = engine(arguments)
     judged = run_bench(
         SUITES[arguments.suite],
-        arguments.output,
+        folder_of_runs,
         seeds=arguments.seeds,
         healthy_seeds=arguments.healthy_seeds,
         executor=executor,
@@ -48,12 +49,12 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     )
     results = summarise(judged)
     if arguments.repair:
-        folder = arguments.output / "repair"
+        folder = folder_of_runs / "repair"
         results["repair"] = repair_rates(
             judged, folder, seeds=arguments.seeds, executor=executor, say=_tell
         )
         results["harm"] = harm_rate(judged, folder, executor=executor, say=_tell)
-    write_results(results, arguments.output / "results.json")
+    write_results(results, folder_of_runs / "results.json")
     if arguments.json:
         sys.stdout.write(json.dumps(results) + "\n")
     else:

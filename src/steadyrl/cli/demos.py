@@ -37,8 +37,10 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     parser.add_argument("--output", type=Path, help="page (default: beside the file or run)")
     parser.add_argument("--json", action="store_true", help="as JSON on stdout")
     arguments = parser.parse_args(argv)
-    if arguments.trajectories < 1 or arguments.length < 10:
-        raise ConfigError("--trajectories must be 1 or more, --length 10 or more.")
+    if arguments.trajectories < 1 or arguments.length < 10 or arguments.seed < 0:
+        raise ConfigError(
+            "--trajectories must be 1 or more, --length 10 or more, --seed 0 or more."
+        )
     return {"inspect": _inspect, "replay": _replay, "make": _make}[arguments.what](arguments)
 
 
@@ -82,11 +84,14 @@ def _replay(arguments: argparse.Namespace) -> int:
 def _make(arguments: argparse.Namespace) -> int:
     from steadyrl.environments.demonstrated import scripted_demonstrations
     from steadyrl.experience.demonstrations import write_npz
+    from steadyrl.store.files import disk_errors
 
     if arguments.path.suffix != ".npz":
         raise ConfigError(f"{arguments.path}: demonstrations are written as .npz.")
     data = scripted_demonstrations(arguments.trajectories, arguments.length, arguments.seed)
-    write_npz(data, arguments.path)
+    with disk_errors(arguments.path):
+        arguments.path.parent.mkdir(parents=True, exist_ok=True)
+        write_npz(data, arguments.path)
     told = {"file": str(arguments.path), "transitions": len(data)}
     plain = f"{arguments.path}: {data.trajectories} trajectories, {len(data):,} transitions\n"
     sys.stdout.write(json.dumps(told) + "\n" if arguments.json else plain)

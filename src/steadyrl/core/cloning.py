@@ -68,8 +68,8 @@ def terms_and_slopes(
     """The same, and the gradient of the mean loss by means and log deviations (rows, components).
 
     `beta_nll` weighs every component's likelihood by sigma^(2 beta), held constant (Seitzer et
-    al., 2022): small deviations no longer get large gradients. Outside its bounds a log deviation
-    has no slope.
+    al., 2022): small deviations no longer get large gradients. Beyond its bounds a log deviation
+    has a slope only if that leads back.
     """
     wanted = unsquashed(actions) if squash else actions
     held = bounded(log_std, floor).expand_as(mean)
@@ -80,9 +80,12 @@ def terms_and_slopes(
         by_mean = (mean - wanted) * (2.0 / wanted.numel())
         return found, by_mean, torch.zeros_like(by_mean)
     weighted = scaled / len(mean)
-    inside = (log_std > math.log(floor)) & (log_std < LARGEST_LOG_STD)
     by_mean = -weighted * inverse
-    by_log_std = (1.0 / len(mean) - weighted * scaled) * inside
+    by_log_std = 1.0 / len(mean) - weighted * scaled
+    # Descent moves against the slope: at a bound only steps back inside count.
+    stuck_low = (log_std <= math.log(floor)) & (by_log_std > 0)
+    stuck_high = (log_std >= LARGEST_LOG_STD) & (by_log_std < 0)
+    by_log_std = by_log_std.masked_fill(stuck_low | stuck_high, 0.0)
     if objective == "beta_nll":
         weight = torch.exp(2.0 * beta * held)
         by_mean, by_log_std = by_mean * weight, by_log_std * weight

@@ -25,6 +25,7 @@ CHUNK = 64
 KEPT = 4096  # rows; 86 kB each
 LAYERS = ((32, 8, 4), (64, 4, 2), (64, 3, 1))  # channels, kernel, stride
 FEATURES = 512
+SMALLEST = 36  # side of a frame that the three layers can take in
 BRIGHTEST = 255.0
 DENSE = 2 * len(LAYERS)  # where the fully connected layers' weights begin
 

@@ -263,23 +263,28 @@ class Adam:
 
     FIRST_DECAY = 0.9
 
-    def __init__(
-        self, network: Network, epsilon: float = 1e-8, second_decay: float = 0.999
-    ) -> None:
-        self._epsilon, self._second_decay = epsilon, second_decay
+    def __init__(self, network: Network, epsilon: float = 1e-8) -> None:
+        self._epsilon = epsilon
+        self._second_decay = 0.999
         self._network = network
         self._steps = 0
         self._mean = torch.zeros_like(network.parameters)
         self._square = torch.zeros_like(network.parameters)
 
     def step(
-        self, learning_rate: float, clip: float | None = None, size: float | None = None
+        self,
+        learning_rate: float,
+        clip: float | None = None,
+        *,
+        size: float | None = None,
+        second_decay: float = 0.999,
     ) -> float:
         """One step along the network's gradient; returns the gradient's norm before clipping.
 
         `size` is that norm, if the caller has measured it.
         """
         gradient = self._network.gradient
+        self._second_decay = second_decay
         # Measured before clipping: afterwards every explosion looks like the clip value.
         size = norm(gradient) if size is None else size
         if clip is not None and size > clip:

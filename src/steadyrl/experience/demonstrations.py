@@ -6,6 +6,7 @@ All become the same thing: observations, actions and where each trajectory begin
 
 from __future__ import annotations
 
+import hashlib
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -45,6 +46,12 @@ class Demonstrations:
     def trajectories(self) -> int:
         """How many there are."""
         return len(self.starts)
+
+    def fingerprint(self) -> str:
+        """Tells these transitions from any others."""
+        digest = hashlib.sha256(np.ascontiguousarray(self.observations).tobytes())
+        digest.update(np.ascontiguousarray(self.actions).tobytes())
+        return digest.hexdigest()
 
     @property
     def images(self) -> bool:
@@ -179,7 +186,7 @@ def _from_episodes(
         actions.append(acted)
         starts.append(count)
         count += len(acted)
-    return made(np.concatenate(observations), np.concatenate(actions), starts, source)
+    return made(_joined(observations, source), _joined(actions, source), starts, source)
 
 
 def _from_columns(columns: Mapping[str, Any], source: str, key: str | None) -> Demonstrations:
@@ -215,17 +222,31 @@ def _from_records(records: Any, source: str, key: str | None) -> Demonstrations:
         starts += [count + start for start in _starts(ends)]
         count += len(seen)
     return made(
-        np.concatenate([seen for seen, _, _ in trajectories]),
-        np.concatenate([acted for _, acted, _ in trajectories]),
+        _joined([seen for seen, _, _ in trajectories], source),
+        _joined([acted for _, acted, _ in trajectories], source),
         starts,
         source,
     )
 
 
+def _joined(parts: Sequence[Array], source: str) -> Array:
+    try:
+        return np.concatenate(parts)
+    except ValueError as error:
+        raise DataError(f"{source}: trajectories differ in shape ({error}).") from None
+
+
 def _is_trajectory(record: Mapping[str, Any]) -> bool:
     """Whether a dictionary holds whole columns: its actions are a matrix."""
-    name = next((name for name in ACTIONS if name in record), None)
-    return name is not None and np.ndim(record[name]) == 2
+    acted = next((record[name] for name in ACTIONS if name in record), None)
+    seen: Any = next((record[name] for name in OBSERVATIONS if name in record), None)
+    if acted is None or seen is None:
+        return False
+    if isinstance(seen, Mapping):
+        return np.ndim(acted) == 2
+    if np.ndim(acted) == 1 and np.ndim(seen) >= 2:
+        return len(seen) - len(acted) in (0, 1)
+    return np.ndim(acted) == 2
 
 
 def _list_of_transitions(
@@ -308,6 +329,13 @@ def _starts(ends: Array) -> list[int]:
     return [0, *(int(row) for row in following if row < len(ends))]
 
 
+def channels_first(pictures: Array) -> Array:
+    """Cameras give channels last, convolutions want them first."""
+    if pictures.shape[-1] in (1, 3, 4, 9, 12) and pictures.shape[1] > 12:
+        return np.moveaxis(pictures, -1, 1)
+    return pictures
+
+
 def made(observations: Any, actions: Any, starts: Sequence[int], source: str) -> Demonstrations:
     """From arrays, once they have been looked at: numbers, as many of each, all finite."""
     seen = np.asarray(observations)
@@ -319,8 +347,8 @@ def made(observations: Any, actions: Any, starts: Sequence[int], source: str) ->
         raise DataError(f"{source}: it holds no transition.")
     if not (seen.dtype == np.uint8 and seen.ndim == 4):
         seen = np.ascontiguousarray(seen.reshape(len(seen), -1), dtype=np.float32)
-    elif seen.shape[-1] in (1, 3, 4, 9, 12) and seen.shape[1] > 12:
-        seen = np.moveaxis(seen, -1, 1)  # cameras give channels last
+    else:
+        seen = channels_first(seen)
     acted = np.ascontiguousarray(actions, dtype=np.float32)
     for what, array in (("observation", seen), ("action", acted)):
         if array.dtype != np.uint8 and not np.isfinite(array).all():

@@ -14,12 +14,17 @@ from steadyrl.core.errors import DataError
 
 _NUMPY = {"ndarray", "dtype"}
 _REBUILD = {"_reconstruct", "scalar", "_frombuffer"}
+_REBUILDERS = {
+    f"numpy.{core}.{part}" for core in ("core", "_core") for part in ("multiarray", "numeric")
+}
 _PLAIN = {"list", "dict", "tuple", "set", "frozenset", "bytearray", "complex", "bytes"}
 LARGEST = 8 * 2**30  # bytes
 
 
 class _Reader(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
+        if not name.isidentifier():  # a dotted name would be looked up attribute by attribute
+            raise DataError(f"it asks for {module}.{name}, which no plain file needs")
         if module in ("builtins", "__builtin__") and name in _PLAIN:
             return super().find_class("builtins", name)
         if module == "collections" and name in ("OrderedDict", "defaultdict"):
@@ -28,9 +33,9 @@ class _Reader(pickle.Unpickler):
             return super().find_class(module, name)
         if module == "numpy" and name in _NUMPY:
             return super().find_class(module, name)
-        if module.partition(".")[0] == "numpy" and name in _REBUILD:
+        if module in _REBUILDERS and name in _REBUILD:
             return super().find_class(module.replace("numpy.core", "numpy._core"), name)
-        if module.startswith("numpy.dtypes"):
+        if module == "numpy.dtypes" and name.endswith("DType"):
             return super().find_class(module, name)
         raise DataError(
             f"it asks for {module}.{name}, which is neither a NumPy array nor a plain container. "

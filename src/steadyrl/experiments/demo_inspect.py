@@ -49,17 +49,20 @@ class Inspection:
 
 def inspect(data: Demonstrations, *, batch_size: int | None = None) -> Inspection:
     """Look at everything that a recording can suffer from."""
-    seen = data.observations.reshape(len(data), -1).astype(np.float64)
+    # Of pictures only their copies are looked for: pixels have no ranges worth telling.
+    flat = np.zeros((len(data), 1)) if data.images else data.observations.reshape(len(data), -1)
+    seen = flat.astype(np.float64)
     acted = data.actions.astype(np.float64)
     ends = [*data.starts[1:].tolist(), len(data)]
     lengths = [end - start for start, end in zip(data.starts.tolist(), ends, strict=True)]
     zero = int((np.abs(acted).max(axis=1) <= 1e-8).sum())
-    duplicates = len(data) - len(np.unique(np.column_stack((seen, acted)), axis=0))
+    rows = zip(data.observations, data.actions, strict=True)
+    duplicates = len(data) - len({(s.tobytes(), a.tobytes()) for s, a in rows})
     dead_observations = [] if data.images else np.flatnonzero(np.ptp(seen, axis=0) == 0).tolist()
     dead_actions = np.flatnonzero(np.ptp(acted, axis=0) == 0).tolist()
     outliers = _outliers(np.column_stack((seen, acted)) if not data.images else acted)
     gaps = np.zeros(0, dtype=np.int64) if data.images else _gaps(seen, data)
-    conflicts, share = _conflicts(seen, acted, data)
+    conflicts, share = ([], 0.0) if data.images else _conflicts(seen, acted, data)
     found = Inspection(
         source=data.source,
         transitions=len(data),

@@ -15,12 +15,14 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from steadyrl.algorithms.bc import within
 from steadyrl.algorithms.bc_learner import BCLearner
 from steadyrl.algorithms.training import prepare
 from steadyrl.core.configs.bc import BCConfig
-from steadyrl.core.errors import ConfigError
+from steadyrl.core.errors import ConfigError, EnvironmentFault
 from steadyrl.environments import ASSEMBLY
 from steadyrl.environments.demonstrated import load_demonstrations
+from steadyrl.experience.demonstrations import Demonstrations
 from steadyrl.store.run_directory import RunDirectory
 
 Verdict = Literal["reproduced", "covariate shift", "not learned", "bad data", "not tried"]
@@ -58,11 +60,19 @@ def replay(run: Path, *, trajectories: int = 5, seeds: list[int] | None = None) 
         config.demonstrations.model_copy(update={"drop_zero_actions": False})
     )
     count = min(trajectories, data.trajectories)
-    scale = data.observations.std(axis=0) + 1e-6 if not data.images else np.ones(1)
-    prediction, again, alone = [], [], []
-    returns: dict[str, list[float]] = {"recorded": [], "clone": []}
     starts = seeds or _known_seeds(config, count)
-    environment = _environment(config, data.trajectory(0).actions.shape[0])
+    environment = None if starts is None else _environment(config, data.trajectory(0))
+    space = None if environment is None else environment.action_space
+    spread = data.observations.std(axis=0)
+    scale = np.where(spread > 1e-6, spread, 1.0)
+
+    def act(seen: Any) -> Any:
+        return within(learner.policy(np.asarray(seen)[None], config), space)[0]
+
+    prediction: list[Floats] = []
+    again: list[Floats] = []
+    alone: list[Floats] = []
+    returns: dict[str, list[float]] = {"recorded": [], "clone": []}
     for number in range(count):
         part = data.trajectory(number)
         wanted = learner.policy(part.observations, config)
@@ -70,17 +80,13 @@ def replay(run: Path, *, trajectories: int = 5, seeds: list[int] | None = None) 
         prediction.append(errors.astype(np.float64))
         if starts is None or environment is None or number >= len(starts):
             continue
-
-        def act(seen: Any) -> Any:
-            return np.clip(learner.policy(np.asarray(seen)[None], config)[0], -1.0, 1.0)
-
-        seen, total = _roll(environment, starts[number], part.actions, None)
-        again.append(_distance(seen, part.observations, scale))
-        returns["recorded"].append(total)
-        seen, total = _roll(environment, starts[number], part.actions, act)
-        alone.append(_distance(seen, part.observations, scale))
-        returns["clone"].append(total)
-    verdict, because = judge(_mean(prediction), _mean(again), _mean(alone))
+        for chosen, curves, name in ((None, again, "recorded"), (act, alone, "clone")):
+            seen, total = _roll(environment, starts[number], part.actions, chosen)
+            curves.append(_distance(seen, part.observations, scale))
+            returns[name].append(total)
+    verdict, because = judge(
+        _mean(prediction), _mean(again), _mean(alone), late=(_late(again), _late(alone))
+    )
     return Replay(
         verdict=verdict,
         because=because,
@@ -92,27 +98,32 @@ def replay(run: Path, *, trajectories: int = 5, seeds: list[int] | None = None) 
     )
 
 
-def judge(prediction: Floats, recorded: Floats, clone: Floats) -> tuple[Verdict, str]:
-    """Where it goes wrong, in the order in which one thing excludes the next."""
+def judge(
+    prediction: Floats, recorded: Floats, clone: Floats, *, late: tuple[float, float]
+) -> tuple[Verdict, str]:
+    """Where it goes wrong, in the order in which one thing excludes the next.
+
+    `late` are the distances at the trajectories' own ends, of recorded actions and of the clone.
+    """
     error = float(prediction.mean())
     if not len(recorded):
         if error > LEARNED:
             return "not learned", f"on recorded states the error is {error:.0%} of the variance"
         return "not tried", (
             f"on recorded states the clone's error is {error:.1%} of the actions' variance; the "
-            "recordings' starts are not known, so nothing was rolled out (give --seeds)"
+            "recordings' starts are not known, so nothing was rolled out (give --seeds, and an "
+            "environment.id in the config)"
         )
-    late = recorded[-max(1, len(recorded) // 10) :].mean()
-    if late > FAITHFUL:
+    again, drift = late
+    if again > FAITHFUL:
         return "bad data", (
-            f"the recorded actions themselves end {late:.2f} deviations from the recorded states: "
+            f"the recorded actions themselves end {again:.2f} deviations from the recorded states: "
             "actions are scaled or shifted, or steps are missing"
         )
     if error > LEARNED:
         return "not learned", f"on recorded states the error is {error:.0%} of the variance"
-    drift = clone[-max(1, len(clone) // 10) :].mean()
     if drift > FOLLOWED:
-        left = int(np.argmax(clone > FOLLOWED))
+        left = int(np.argmax(clone > FOLLOWED)) if (clone > FOLLOWED).any() else len(clone)
         return "covariate shift", (
             f"on recorded states the clone errs by {error:.1%} of the variance, but by itself it "
             f"leaves the recording at step {left} and ends {drift:.2f} deviations away: small "
@@ -129,13 +140,23 @@ def _known_seeds(config: BCConfig, count: int) -> list[int] | None:
     return [config.demonstrations.expert_seed * 1000 + number for number in range(count)]
 
 
-def _environment(config: BCConfig, length: int) -> Any:
+def _environment(config: BCConfig, first: Demonstrations) -> Any:
+    """Where the recordings are played again."""
     if config.demonstrations.path is None:
-        return gymnasium.make(ASSEMBLY, episode_length=length, disable_env_checker=True)
-    if not config.evaluation.episodes:
-        return None  # no environment was ever named
+        return gymnasium.make(ASSEMBLY, episode_length=len(first), disable_env_checker=True)
     settings: dict[str, Any] = dict(config.environment.settings)
-    return gymnasium.make(config.environment.id, **settings)
+    try:
+        env = gymnasium.make(config.environment.id, disable_env_checker=True, **settings)
+    except gymnasium.error.Error as error:
+        raise EnvironmentFault(f"environment.id = '{config.environment.id}': {error}") from None
+    seen = env.observation_space.shape or ()
+    if np.prod(seen) != np.prod(first.observations.shape[1:]):
+        raise ConfigError(
+            f"environment.id = '{config.environment.id}' shows {np.prod(seen)} numbers, the "
+            f"recordings hold {np.prod(first.observations.shape[1:])}. Name the environment they "
+            "were recorded in when training."
+        )
+    return env
 
 
 def _roll(env: Any, seed: int, actions: Any, act: Any) -> tuple[Floats, float]:
@@ -153,14 +174,28 @@ def _roll(env: Any, seed: int, actions: Any, act: Any) -> tuple[Floats, float]:
 
 
 def _distance(seen: Floats, recorded: Any, scale: Any) -> Floats:
+    """In deviations, step by step; what was not reached any more is infinitely far away."""
     rows = min(len(seen), len(recorded))
-    gaps: Floats = np.sqrt((((seen[:rows] - recorded[:rows]) / scale) ** 2).mean(axis=1))
-    return gaps
+    gaps = ((seen[:rows] - recorded[:rows]) / scale).reshape(rows, -1)
+    found: Floats = np.full(len(recorded), np.inf)
+    found[:rows] = np.sqrt((gaps**2).mean(axis=1))
+    return found
+
+
+def _late(curves: list[Floats]) -> float:
+    """The mean over trajectories of the distance in their own last tenth."""
+    ends = [float(curve[-max(1, len(curve) // 10) :].mean()) for curve in curves]
+    return float(np.mean(ends)) if ends else 0.0
 
 
 def _mean(curves: list[Floats]) -> Floats:
+    """Over the trajectories that are that long and were still being played."""
     if not curves:
         return np.zeros(0)
-    rows = min(map(len, curves))
-    found: Floats = np.mean([curve[:rows] for curve in curves], axis=0)
+    padded = np.full((len(curves), max(map(len, curves))), np.nan)
+    for row, curve in zip(padded, curves, strict=True):
+        row[: len(curve)] = np.where(np.isfinite(curve), curve, np.nan)
+    known = ~np.isnan(padded)
+    sums, counts = np.where(known, padded, 0.0).sum(axis=0), known.sum(axis=0)
+    found: Floats = (sums / np.maximum(counts, 1))[counts > 0]
     return found

@@ -108,8 +108,9 @@ def rescue(
     control = read_outcome("control (no fix)", original)
     say(f"  {control.name}: {_describe(control)}")
     result.control = control
-    result.tried = [_account(c, outcomes[c.name], control) for c in candidates]
-    chosen = _choose(candidates, outcomes, control)
+    cloned = config.algorithm == "bc"
+    result.tried = [_account(c, outcomes[c.name], control, cloned) for c in candidates]
+    chosen = _choose(candidates, outcomes, control, cloned=cloned)
     if chosen is None:
         result.status, result.message = "no remedy", "no change did better than the control"
         return _written(result, folder)
@@ -209,7 +210,9 @@ def changes_the_task(changes: Mapping[str, Any]) -> bool:
     return any(name.startswith("environment.settings") for name in changes)
 
 
-def improves(outcome: Outcome, control: Outcome, *, task_changed: bool) -> bool:
+def improves(
+    outcome: Outcome, control: Outcome, *, task_changed: bool, cloned: bool = False
+) -> bool:
     """Healthy, and better than the control by more than a tenth of its size.
 
     If the task itself was changed, returns cannot be compared: then episodes must last half again
@@ -218,8 +221,9 @@ def improves(outcome: Outcome, control: Outcome, *, task_changed: bool) -> bool:
     """
     if not outcome.healthy:
         return False
-    if outcome.offline:
-        return not control.healthy and outcome.final_return >= 1.1 * control.final_return
+    if cloned:
+        fits = outcome.final_return >= control.final_return - 0.1 * abs(control.final_return)
+        return not control.healthy and (fits or not math.isfinite(control.final_return))
     if task_changed:
         longer = outcome.final_length >= 1.5 * control.final_length
         step, before = outcome.reward_per_step, control.reward_per_step
@@ -232,14 +236,21 @@ def improves(outcome: Outcome, control: Outcome, *, task_changed: bool) -> bool:
 
 
 def _choose(
-    candidates: Sequence[Candidate], outcomes: Mapping[str, Outcome], control: Outcome
+    candidates: Sequence[Candidate],
+    outcomes: Mapping[str, Outcome],
+    control: Outcome,
+    *,
+    cloned: bool,
 ) -> Candidate | None:
     """The best that helps: diagnosed before random or asked for, the same task before another."""
     helping = [
         candidate
         for candidate in candidates
         if improves(
-            outcomes[candidate.name], control, task_changed=changes_the_task(candidate.changes)
+            outcomes[candidate.name],
+            control,
+            task_changed=changes_the_task(candidate.changes),
+            cloned=cloned,
         )
     ]
     if not helping:
@@ -279,13 +290,21 @@ def _verify(
     for number in range(seeds):
         seed = config.seed + FRESH_SEED + number
         before, after = outcomes[f"original seed {seed}"], outcomes[f"rescued seed {seed}"]
-        better = improves(after, before, task_changed=changes_the_task(chosen.changes))
+        better = improves(
+            after,
+            before,
+            task_changed=changes_the_task(chosen.changes),
+            cloned=config.algorithm == "bc",
+        )
         rows.append({"seed": seed, "before": _row(before), "after": _row(after), "better": better})
     return rows
 
 
-def _account(candidate: Candidate, outcome: Outcome, control: Outcome) -> dict[str, Any]:
-    helped = improves(outcome, control, task_changed=changes_the_task(candidate.changes))
+def _account(
+    candidate: Candidate, outcome: Outcome, control: Outcome, cloned: bool
+) -> dict[str, Any]:
+    changed = changes_the_task(candidate.changes)
+    helped = improves(outcome, control, task_changed=changed, cloned=cloned)
     return {
         "name": candidate.name,
         "origin": candidate.origin,

@@ -108,7 +108,10 @@ def row(found: Milestones) -> list[str]:
 def write_milestones(runs: Sequence[Path], levels: Sequence[float], output: Path) -> Path:
     """The table and the curves as one page."""
     stores = [RunDirectory.open(run) for run in runs]
-    series = {store.path.name: list(store.steps()) for store in stores}
+    names = [store.path.name for store in stores]
+    if len(set(names)) < len(names):
+        names = [str(store.path) for store in stores]
+    series = {name: list(store.steps()) for name, store in zip(names, stores, strict=True)}
     charts: list[Chart] = []
     cards = []
     for title, about, name, window in CURVES:

@@ -18,7 +18,8 @@ def weigh(case: Case) -> Weight:
     kl = case.window.latest("policy.kl")
     if kl > OVERSHOOTS:
         against = (f"the policy moves by {kl:.3g} nats: it overshoots",)
-        usual = (case.setting("learning_rate") or 0.0) <= USUAL_RATE
+        rate = case.setting("learning_rate")
+        usual = rate is not None and rate <= USUAL_RATE
         reasons = [finding.message]
         if usual:  # then nothing but the sign explains why it runs away
             reasons.append("the learning rate is a usual one")

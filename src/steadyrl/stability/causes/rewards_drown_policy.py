@@ -18,7 +18,7 @@ def weigh(case: Case) -> Weight:
     if clip is None or not len(values) or not len(policies):
         return Weight(0.0)
     ratio = float(np.median(values) / max(float(np.median(policies)), 1e-12))
-    if ratio < RATIO or float(np.median(values)) < LARGE:
+    if not (ratio >= RATIO and float(np.median(values)) >= LARGE):
         return Weight(0.0)
     reasons = [
         f"the value gradient is {ratio:,.0f} times the policy's, and both are clipped to "

@@ -16,7 +16,8 @@ def check(config: RunConfig) -> Sighting | None:
     if not isinstance(config, BCConfig):
         return None
     try:
-        count = len(load_demonstrations(config.demonstrations))
+        kept = 1.0 - config.demonstrations.validation_share
+        count = round(kept * len(load_demonstrations(config.demonstrations)))
     except SteadyError:
         return None  # training will say what is wrong with the file
     if config.batch_size <= SHARE * count:

@@ -35,7 +35,8 @@ def _stands_still(window: Window, name: str, limits: Mapping[str, float]) -> Sig
     start = float(np.median(returns[:2]))
     noise = evaluation_noise(window, name) + 1e-9 * abs(start)
     recent = float(np.median(returns[-3:]))
-    if recent == float(returns.max()) and float(np.ptp(returns[-3:])) == 0.0:
+    solved = recent > start and recent == float(returns.max())
+    if solved and float(np.ptp(returns[-3:])) == 0.0:
         return None  # exactly the best, time after time: there is nothing more to get
     if recent - start > limits["gain_over_noise"] * noise:
         return None

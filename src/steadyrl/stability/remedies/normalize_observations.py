@@ -13,7 +13,8 @@ from steadyrl.stability.window import Window
 def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
     """On, unless it is already."""
     current = getattr(config, "normalize_observations", None)
-    return {"normalize_observations": True} if current is False else None
+    images = config.environment.id.startswith("ALE/")  # divided by 255 already
+    return {"normalize_observations": True} if current is False and not images else None
 
 
 REMEDY = Remedy(
