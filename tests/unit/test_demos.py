@@ -148,6 +148,7 @@ def test_a_file_of_the_experts_is_replayed_from_given_seeds(
     monkeypatch.chdir(tmp_path)
     main(["demos", "make", "demo.npz", "--trajectories", "2", "--length", "60"])
     flags = ["--total-env-steps", "600", "--demonstrations.path", "demo.npz", "--quiet"]
+    flags += ["--learning-rate", "0.003", "--std-floor", "0.05"]
     assert main(["train", "bc/single-trajectory", "--runs", ".", "--name", "r", *flags]) == 0
     capsys.readouterr()
     assert main(["demos", "replay", "r"]) == 0
