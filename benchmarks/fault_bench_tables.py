@@ -48,6 +48,8 @@ def main() -> None:
 def cell(value: Any) -> str:
     """A figure with its interval."""
     if isinstance(value, dict):
+        if value["share"] is None:
+            return "not measured"
         return f"{value['share']:.2f} [{value['low']:.2f}, {value['high']:.2f}] of {value['of']}"
     return f"{value:.2f}" if isinstance(value, float) else str(value)
 
