@@ -11,7 +11,7 @@ import pytest
 
 from steadyrl.cli.main import main
 from steadyrl.environments.demonstrated import scripted_demonstrations
-from steadyrl.experience.demonstrations import Demonstrations, made
+from steadyrl.experience.demonstrations import Demonstrations, made, write_npz
 from steadyrl.experiments.demo_inspect import inspect
 from steadyrl.experiments.demo_replay import _distance, _late, _mean, judge
 
@@ -163,3 +163,16 @@ def test_a_run_of_another_trainer_has_nothing_to_replay(
     assert main(["train", "ddpg/pendulum", *flags, "--quiet"]) == 0
     assert main(["demos", "replay", str(tmp_path / "r")]) == 2
     assert "no demonstrations to replay" in capsys.readouterr().err
+
+
+def test_actions_recorded_late_are_bad_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    data = scripted_demonstrations(1, 200, 0)
+    write_npz(_with(data, actions=np.roll(data.actions, 40, axis=0)), tmp_path / "late.npz")
+    flags = ["--total-env-steps", "200", "--demonstrations.path", "late.npz", "--quiet"]
+    assert main(["train", "bc/single-trajectory", "--runs", ".", "--name", "r", *flags]) == 0
+    capsys.readouterr()
+    assert main(["demos", "replay", "r", "--seeds", "0"]) == 0
+    assert capsys.readouterr().out.startswith("bad data")

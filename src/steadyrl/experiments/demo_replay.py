@@ -85,7 +85,7 @@ def replay(run: Path, *, trajectories: int = 5, seeds: list[int] | None = None) 
             curves.append(_distance(seen, part.observations, scale))
             returns[name].append(total)
     verdict, because = judge(
-        _mean(prediction), _mean(again), _mean(alone), late=(_late(again), _late(alone))
+        _mean(prediction), _mean(again), _mean(alone), late=(_farthest(again), _late(alone))
     )
     return Replay(
         verdict=verdict,
@@ -103,7 +103,7 @@ def judge(
 ) -> tuple[Verdict, str]:
     """Where it goes wrong, in the order in which one thing excludes the next.
 
-    `late` are the distances at the trajectories' own ends, of recorded actions and of the clone.
+    `late` are how far recorded actions ever lead away, and where the clone ends up.
     """
     error = float(prediction.mean())
     if not len(recorded):
@@ -117,8 +117,8 @@ def judge(
     again, drift = late
     if again > FAITHFUL:
         return "bad data", (
-            f"the recorded actions themselves end {again:.2f} deviations from the recorded states: "
-            "actions are scaled or shifted, or steps are missing"
+            f"the recorded actions themselves lead {again:.2f} deviations away from the recorded "
+            "states: actions are scaled or shifted in time, or steps are missing"
         )
     if error > LEARNED:
         return "not learned", f"on recorded states the error is {error:.0%} of the variance"
@@ -180,6 +180,11 @@ def _distance(seen: Floats, recorded: Any, scale: Any) -> Floats:
     found: Floats = np.full(len(recorded), np.inf)
     found[:rows] = np.sqrt((gaps**2).mean(axis=1))
     return found
+
+
+def _farthest(curves: list[Floats]) -> float:
+    """The largest distance of any trajectory at any time: a faithful recording has none."""
+    return max((float(curve.max()) for curve in curves), default=0.0)
 
 
 def _late(curves: list[Floats]) -> float:
