@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from steadyrl.algorithms import ddpg, on_policy_learner, ppo, training, trpo
+from steadyrl.algorithms.bc_learner import BCLearner
 from steadyrl.algorithms.training import prepare
 from steadyrl.core.configs.ddpg import DDPGConfig
+from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.networks import Adam, DenseNetwork
 from steadyrl.core.records import Diagnosis, Finding
 from steadyrl.experience.replay import ReplayBuffer
@@ -114,6 +116,11 @@ def test_a_code_fault_is_caught_and_named_in_a_real_run(
         total_env_steps=400,
         reward_scale=1.0,
     )
+    _caught_and_named(config, name, rule, cause)
+
+
+def _caught_and_named(config: RunConfig, name: str, rule: str, cause: str) -> None:
+    """The rule speaks with the fault in force and not without it, and the cause is the first."""
     monitor = Monitor(config)
     with SUBSTITUTIONS[name](1.0):
         for step in prepare(config).steps:
@@ -143,31 +150,22 @@ def test_a_code_fault_of_an_on_policy_trainer_is_caught_and_named(
 ) -> None:
     case = SUITES["on-policy"].healthy_case(patient, 0, total_env_steps=16_384)
     config = case.config().replaced({"evaluation.episodes": 0})
-    monitor = Monitor(config)
-    with SUBSTITUTIONS[name](1.0):
-        for step in prepare(config).steps:
-            monitor.observe(step)
-    assert rule in {finding.rule for finding in monitor.findings}
-    assert monitor.diagnose()[0].cause == cause
-    healthy = Monitor(config)
-    for step in prepare(config).steps:
-        healthy.observe(step)
-    assert rule not in {finding.rule for finding in healthy.findings}
+    _caught_and_named(config, name, rule, cause)
 
 
-@pytest.mark.parametrize("name", ["actions-shuffled", "actions-shifted"])
-def test_demonstrations_that_contradict_themselves_are_named(name: str) -> None:
+def test_demonstrations_that_contradict_themselves_are_named() -> None:
     case = SUITES["cloning"].healthy_case("clone-short", 0, total_env_steps=2000)
-    monitor = Monitor(case.config())
-    with SUBSTITUTIONS[name](1.0 if name == "actions-shuffled" else 100.0):
-        for step in prepare(case.config()).steps:
-            monitor.observe(step)
-    healthy = Monitor(case.config())
-    for step in prepare(case.config()).steps:
-        healthy.observe(step)
-    assert not healthy.findings
-    if name == "actions-shuffled":
-        assert monitor.diagnose()[0].cause == "C264"
+    _caught_and_named(case.config(), "actions-shuffled", "D123", "C264")
+
+
+def test_actions_can_be_recorded_late() -> None:
+    config = SUITES["cloning"].healthy_case("clone-short", 0).config()
+    learner = prepare(config).learner
+    with SUBSTITUTIONS["actions-shifted"](5.0):
+        late = prepare(config).learner
+    assert isinstance(learner, BCLearner)
+    assert isinstance(late, BCLearner)
+    np.testing.assert_array_equal(late.data.actions[5:], learner.data.actions[:-5])
 
 
 def _result(case: Case, total: float, length: float = 100.0) -> Result:

@@ -62,7 +62,10 @@ CASES: Mapping[str, tuple[Mapping[str, Any], Changes]] = {
     "C253": ({"algorithm": "trpo"}, {"trpo__cg_residual": 1.3}),
     "C260": (
         {"algorithm": "bc"},
-        {"bc__nll_max": lambda i: 30.0 if i == 45 else -18.0, "bc__log_std_min": -6.0},
+        {
+            "bc__nll_max": lambda i: 30.0 if i == 45 else -18.0,
+            "bc__log_std_min": lambda i: -3.0 if i < 5 else -6.0,
+        },
     ),
     "C261": ({"algorithm": "bc"}, {"bc__nll_max": lambda i: 30.0 if i == 45 else -18.0}),
     "C262": ({"algorithm": "bc", "learning_rate": 0.1}, {"bc__normalised_mse": 1.5}),

@@ -76,7 +76,7 @@ ON_POLICY: Mapping[str, Value] = {
     "bc.full_mse": lambda i: 0.01 - 0.0001 * i,
     "bc.normalised_mse": lambda i: max(0.02, 0.4 - 0.05 * i),
     "bc.validation_mse": 0.01,
-    "bc.log_std_min": -3.0,
+    "bc.log_std_min": lambda i: -3.0 - 0.001 * i,
     "bc.samples": 418.0,
 }
 
@@ -232,7 +232,8 @@ TRACES = {
         trace(bc__nll_max=after(40, -18.0, 30.0)),
         trace(bc__nll_max=-12.0),
     ),
-    "D121": (trace(bc__log_std_min=-6.0), trace(bc__log_std_min=-4.0)),
+    # Learned down to -6, against set to -6 and left there.
+    "D121": (trace(bc__log_std_min=after(5, -3.0, -6.0)), trace(bc__log_std_min=-6.0)),
     "D122": (
         trace(bc__validation_mse=lambda i: 0.01 + 0.001 * max(0, i - 20)),
         trace(bc__validation_mse=lambda i: 0.01 + 0.0001 * max(0, i - 20)),

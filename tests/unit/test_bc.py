@@ -271,7 +271,7 @@ def test_pictures_go_through_an_encoder(tmp_path: Path) -> None:
         demonstrations__path=str(tmp_path / "frames.npz"), learning_rate=3e-3, std_floor=0.1
     )
     steps = list(prepare(config).steps)
-    assert steps[-1].signals["bc.normalised_mse"] < 0.1 < steps[0].signals["bc.normalised_mse"] + 1
+    assert steps[-1].signals["bc.normalised_mse"] < 0.1
 
 
 def test_a_changed_file_is_not_resumed(tmp_path: Path) -> None:

@@ -151,8 +151,6 @@ def test_the_scripted_expert_finishes_its_task_within_the_documented_length() ->
 
 # What is refused
 
-RAN: list[str] = []
-
 
 class _Attack:
     def __reduce__(self) -> Any:

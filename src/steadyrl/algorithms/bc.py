@@ -66,29 +66,7 @@ def train_bc(live: LiveConfig[BCConfig], clock: Clock, learner: BCLearner) -> It
 
 def update(learner: BCLearner, rows: Rows, config: BCConfig) -> dict[str, float]:
     """One step down the gradient of a batch."""
-    chosen = torch.from_numpy(rows)
-    network, actions = learner.network, learner.actions[chosen]
-    inputs = learner.inputs[chosen]
-    if isinstance(network, ModuleNetwork):
-        outputs = network.learn(inputs, learner.updates)
-    else:
-        outputs = network.forward(inputs)
-    mean, log_std = learner.parts(outputs, config)
-    found, by_mean, by_log_std = terms_and_slopes(
-        mean,
-        log_std,
-        actions,
-        objective=config.objective,
-        floor=config.std_floor,
-        squash=config.squash,
-        beta=config.beta,
-    )
-    if config.std == "state":
-        network.backward(torch.cat((by_mean, by_log_std), dim=1))
-    else:
-        network.backward(by_mean)
-        if config.std == "global":
-            network.extra_gradient.copy_(by_log_std.sum(0))
+    found = put_gradient(learner, rows, config)
     loss = found.loss
     if not math.isfinite(loss):
         raise TrainingDiverged(
@@ -100,7 +78,8 @@ def update(learner: BCLearner, rows: Rows, config: BCConfig) -> dict[str, float]
     norm = learner.optimizer.step(
         rate, config.gradient_clip, second_decay=config.second_moment_decay
     )
-    learner.uses.index_add_(0, chosen, torch.ones_like(chosen))
+    drawn = torch.from_numpy(rows)
+    learner.uses.index_add_(0, drawn, torch.ones_like(drawn))
     if config.sampling == "difficulty":
         errors = found.squared.mean(1).cpu().numpy()
         learner.difficulty[rows] = 0.9 * learner.difficulty[rows] + 0.1 * errors
@@ -114,6 +93,33 @@ def update(learner: BCLearner, rows: Rows, config: BCConfig) -> dict[str, float]
         "bc.gradient_norm": norm,
         "bc.gradient_norm_max": norm,
     }
+
+
+def put_gradient(learner: BCLearner, rows: Rows, config: BCConfig) -> Terms:
+    """The gradient of a batch's loss, into the network; returns what the batch costs."""
+    chosen, network = torch.from_numpy(rows), learner.network
+    inputs = learner.inputs[chosen]
+    if isinstance(network, ModuleNetwork):
+        outputs = network.learn(inputs, learner.updates)
+    else:
+        outputs = network.forward(inputs)
+    mean, log_std = learner.parts(outputs, config)
+    found, by_mean, by_log_std = terms_and_slopes(
+        mean,
+        log_std,
+        learner.actions[chosen],
+        objective=config.objective,
+        floor=config.std_floor,
+        squash=config.squash,
+        beta=config.beta,
+    )
+    if config.std == "state":
+        network.backward(torch.cat((by_mean, by_log_std), dim=1))
+    else:
+        network.backward(by_mean)
+        if config.std == "global":
+            network.extra_gradient.copy_(by_log_std.sum(0))
+    return found
 
 
 def remember_a_leap(learner: BCLearner, loss: float, rows: Rows, rate: float) -> None:

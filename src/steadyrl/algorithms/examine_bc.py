@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from steadyrl.algorithms.bc import HONEST_STD, losses_with
+from steadyrl.algorithms.bc import HONEST_STD, losses_with, put_gradient
 from steadyrl.algorithms.bc_learner import BCLearner
 from steadyrl.core.cloning import Terms
 from steadyrl.core.configs.bc import BCConfig
@@ -81,33 +81,15 @@ def gradients(
     generator: np.random.Generator,
 ) -> dict[str, NDArray[np.float64]]:
     """The policy's gradient on one batch: drawn, or one stretch in time."""
-    from steadyrl.core.cloning import terms_and_slopes
-
     count = len(learner.data)
     if scheme == "drawn":
         rows = generator.integers(count, size=size)
     else:
         start = int(generator.integers(max(1, count - size)))
         rows = np.arange(start, min(start + size, count))
-    chosen, network = torch.from_numpy(rows), learner.network
+    network = learner.network
     kept = network.gradient.clone()
-    learn = getattr(network, "learn", None)
-    inputs = learner.inputs[chosen]
-    outputs = learn(inputs, learner.updates) if learn else network.forward(inputs)
-    mean, log_std = learner.parts(outputs, config)
-    _, by_mean, by_log_std = terms_and_slopes(
-        mean,
-        log_std,
-        learner.actions[chosen],
-        objective=config.objective,
-        floor=config.std_floor,
-        squash=config.squash,
-        beta=config.beta,
-    )
-    both = torch.cat((by_mean, by_log_std), dim=1) if config.std == "state" else by_mean
-    network.backward(both)
-    if config.std == "global":
-        network.extra_gradient.copy_(by_log_std.sum(0))
+    put_gradient(learner, rows, config)
     found = network.gradient.double().cpu().numpy().copy()
     network.gradient.copy_(kept)
     return {"policy": found}

@@ -18,7 +18,7 @@ from torch import Tensor
 from steadyrl.algorithms.on_policy_learner import OnPolicyLearner, collect, with_advantages
 from steadyrl.core.configs.ppo import OnPolicyConfig
 from steadyrl.core.losses import normalised
-from steadyrl.core.networks import Network
+from steadyrl.core.networks import ActingNetwork
 from steadyrl.environments.envs import Envs
 from steadyrl.experience.rollout import Samples
 
@@ -90,7 +90,7 @@ def examine(learner: OnPolicyLearner) -> dict[str, float]:
     }
 
 
-def _layer_shares(network: Network, gradient: Floats) -> list[float]:
+def _layer_shares(network: ActingNetwork, gradient: Floats) -> list[float]:
     lengths = [len(part) for part in network.layer_gradients()]
     squares, start = [], 0
     for length in lengths:

@@ -15,7 +15,7 @@ from steadyrl.core.advantages import advantages, explained_variance
 from steadyrl.core.configs.ppo import OnPolicyConfig
 from steadyrl.core.conv_network import SMALLEST, ConvNetwork
 from steadyrl.core.errors import ConfigError
-from steadyrl.core.networks import Adam, DenseNetwork, Network
+from steadyrl.core.networks import ActingNetwork, Adam, DenseNetwork
 from steadyrl.core.noise_scale import NoiseMeter
 from steadyrl.core.normalize import RewardScale, RunningMoments
 from steadyrl.core.policies import policy_for
@@ -53,7 +53,7 @@ class OnPolicyLearner:
                 "values are divided by 255 already. Leave it off."
             )
 
-        def network(outputs: int, name: str, gain: float, extra: int = 0) -> Network:
+        def network(outputs: int, name: str, gain: float, extra: int = 0) -> ActingNetwork:
             seed, precision = integer_seed(config.seed, name), config.compute.precision
             common: _Common = {"gain": gain, "extra": extra, "seed": seed, "device": device}
             if self.images:

@@ -64,22 +64,6 @@ class ModuleNetwork:
             self.gradient[offset : offset + part.numel()].copy_(part.flatten())
             offset += part.numel()
 
-    def tangent(self, direction: Tensor) -> Tensor:
-        """No trust region needs it of a module."""
-        raise NotImplementedError
-
-    def act(self, observations: NDArray[Any]) -> NDArray[np.float32]:
-        """Outputs for a few observations."""
-        found: NDArray[np.float32] = (
-            self.forward(torch.from_numpy(observations).to(self.device)).cpu().numpy()
-        )
-        return found
-
-    def layer_gradients(self) -> list[Tensor]:
-        """Each parameter's part of the flat gradient."""
-        lengths = [weight.numel() for weight in self._weights]
-        return list(torch.split(self.gradient[: sum(lengths)], lengths))
-
     def state_dict(self) -> dict[str, NDArray[np.float32]]:
         """The weights."""
         return {"parameters": self.parameters.cpu().numpy().copy()}

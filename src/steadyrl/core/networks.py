@@ -27,7 +27,7 @@ NUMPY_ROWS = 16
 
 
 class Network(Protocol):
-    """What optimisers, trust regions and learners know of a network, dense or convolutional."""
+    """What optimisers and learners know of a network, whatever it is made of."""
 
     parameters: Tensor
     gradient: Tensor
@@ -43,6 +43,18 @@ class Network(Protocol):
         """Gradients for the last `forward`, into `gradient`; `extra_gradient` stays."""
         ...
 
+    def state_dict(self) -> dict[str, NDArray[np.float32]]:
+        """The weights."""
+        ...
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Put weights back."""
+        ...
+
+
+class ActingNetwork(Network, Protocol):
+    """A network that plays, and that trust regions can ask for its tangent."""
+
     def tangent(self, direction: Tensor) -> Tensor:
         """Derivative of the last `forward`'s outputs along a direction in parameter space."""
         ...
@@ -53,14 +65,6 @@ class Network(Protocol):
 
     def layer_gradients(self) -> list[Tensor]:
         """Each layer's part of the flat gradient, first layer first."""
-        ...
-
-    def state_dict(self) -> dict[str, NDArray[np.float32]]:
-        """The weights."""
-        ...
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Put weights back."""
         ...
 
 

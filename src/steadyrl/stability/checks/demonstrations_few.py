@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from steadyrl.core.configs.bc import BCConfig
 from steadyrl.core.configs.run import RunConfig
-from steadyrl.core.errors import SteadyError
-from steadyrl.environments.demonstrated import load_demonstrations
 from steadyrl.stability.rules import Check, Sighting
 
 FEW = 1000
@@ -15,12 +13,10 @@ def check(config: RunConfig) -> Sighting | None:
     """Counts what the config would learn from."""
     if not isinstance(config, BCConfig):
         return None
-    try:
-        kept = 1.0 - config.demonstrations.validation_share
-        count = round(kept * len(load_demonstrations(config.demonstrations)))
-    except SteadyError:
-        return None  # training will say what is wrong with the file
-    if count >= FEW:
+    from steadyrl.environments.demonstrated import learned_from  # loads Gymnasium: only if needed
+
+    count = learned_from(config)
+    if count is None or count >= FEW:
         return None
     return Sighting(f"{count:,} transitions are fewer than {FEW:,}", {"transitions": count})
 

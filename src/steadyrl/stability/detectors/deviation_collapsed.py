@@ -19,6 +19,8 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     if len(lows) < steps or not float(np.median(lows)) < limits["log_std"]:
         return None
     low = float(np.median(lows))
+    if window.highest("bc.log_std_min") - low < limits["fall"]:
+        return None  # it was set so, not learned
     return Sighting(
         f"the smallest standard deviation is {float(np.exp(low)):.1e} (log {low:.2f})",
         {"bc.log_std_min": low, "bc.full_nll": window.latest("bc.full_nll")},
@@ -34,7 +36,7 @@ RULE = Detector(
     "same step that was safe becomes a leap.",
     false_alarms="Actions that really are exact, like a gripper of +1 and -1.",
     reads=("bc.log_std_min",),
-    limits={"steps": 5, "log_std": -4.6},
+    limits={"steps": 5, "log_std": -4.6, "fall": 0.5},
     calibrated_on="scripted expert, 418 transitions, seed 0: -5.5 to -6.7 where the loss leaps; "
     "-3.0 with std_floor 0.05",
     detect=detect,

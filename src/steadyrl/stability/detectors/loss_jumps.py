@@ -16,6 +16,10 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     past = window.last("bc.nll", steps + 1)[:-1]
     if len(past) < steps or window.count("bc.nll") < limits["warm_up"]:
         return None
+    if window.highest("bc.log_std_min") == window.lowest("bc.log_std_min"):
+        return (
+            None  # deviations are not learned: the likelihood is a squared error on another scale
+        )
     usual, worst = float(np.median(past)), window.latest("bc.nll_max")
     if not worst - usual > limits["leap"]:
         return None
