@@ -8,6 +8,8 @@ from steadyrl.stability.rules import Check, Sighting
 
 def check(config: RunConfig) -> Sighting | None:
     """Read from the config alone."""
+    if config.algorithm == "bc":  # judged on its data; it may have no environment at all
+        return None
     evaluation, total = config.evaluation, config.total_env_steps
     count = total // evaluation.every_env_steps if evaluation.episodes else 0
     if count >= 6:

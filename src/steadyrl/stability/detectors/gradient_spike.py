@@ -44,5 +44,6 @@ RULE = Detector(
     calibrated_on="healthy bench runs, 10 variants x 2 seeds: largest ratio 4.4 (pendulum), 8.1 "
     "(point-mass)",
     detect=detect,
+    algorithms=("ddpg",),
     references=("tuning_playbook, instability section",),
 )
