@@ -12,6 +12,8 @@ _os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 if TYPE_CHECKING:
     from steadyrl.core.configs import load_config as load_config
+    from steadyrl.integrations.checked_env import CheckedEnv as CheckedEnv
+    from steadyrl.integrations.watch import Watch as Watch
     from steadyrl.run import resume as resume
     from steadyrl.run import train as train
 
@@ -19,12 +21,14 @@ __version__ = "0.1.0"
 
 # Imported on first use, so that reading a log or printing help never waits for torch.
 _LAZY = {
+    "CheckedEnv": "steadyrl.integrations.checked_env",
+    "Watch": "steadyrl.integrations.watch",
     "load_config": "steadyrl.core.configs",
     "resume": "steadyrl.run",
     "train": "steadyrl.run",
 }
 
-__all__ = ["__version__", "load_config", "resume", "train"]
+__all__ = ["CheckedEnv", "Watch", "__version__", "load_config", "resume", "train"]
 
 
 def __getattr__(name: str) -> Any:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from steadyrl.core.coarsen import coarsen
+from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.records import Diagnosis, Evidence, Finding
 from steadyrl.stability.diagnose import undecided
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.rules import Case
+from steadyrl.store.foreign.run import ForeignRun, is_own
 from steadyrl.store.run_directory import RunDirectory
+
+Recorded = RunDirectory | ForeignRun
 
 BLOCKS = 1000  # longer runs are looked at in blocks, each reduced as the catalogue declares
 
@@ -27,6 +31,9 @@ class Verdict:
     diagnoses: Sequence[Diagnosis]
     undecided: Sequence[str]
     unmeasured: dict[str, list[str]]
+    source: str = ""  # which program recorded it, if another
+    problems: Sequence[str] = ()  # what was not intact in its files
+    advice: Mapping[str, str] = field(default_factory=dict)  # how to record a missing signal
 
     @property
     def headline(self) -> str:
@@ -48,26 +55,65 @@ class Verdict:
             "diagnoses": [diagnosis.to_json() for diagnosis in self.diagnoses],
             "undecided": list(self.undecided),
             "unmeasured": self.unmeasured,
+            "source": self.source,
+            "problems": list(self.problems),
+            "advice": dict(self.advice),
         }
 
 
-def judge(path: Path) -> Verdict:
-    """Read a run directory and judge it."""
-    store = RunDirectory.open(path)
+def open_run(path: Path) -> Recorded:
+    """A run of ours, or what another program recorded."""
+    if is_own(path) or not path.exists():
+        return RunDirectory.open(path)
+    return ForeignRun(path)
+
+
+def judge(run: Path | Recorded) -> Verdict:
+    """Judge a recorded run."""
+    store = open_run(run) if isinstance(run, Path) else run
+    return _judge_own(store) if isinstance(store, RunDirectory) else _judge_foreign(store)
+
+
+def _judge_foreign(run: ForeignRun) -> Verdict:
+    monitor = Monitor(run.config)
+    count = 0
+    for step in run.steps():
+        monitor.observe(step)
+        count += 1
+    unmeasured = monitor.unmeasured()
+    lacking = sorted({name for names in unmeasured.values() for name in names})
+    hints = run.mapping.advice
+    return Verdict(
+        run=str(run.path),
+        steps=count,
+        findings=monitor.findings,
+        **_explained(monitor, run.config, {}),
+        unmeasured=unmeasured,
+        source=run.config.source,
+        problems=run.problems,
+        advice={name: text for name in lacking if (text := hints.get(name, hints.get("default")))},
+    )
+
+
+def _explained(
+    monitor: Monitor, config: RunConfig, probes: Mapping[str, Evidence]
+) -> dict[str, Any]:
+    diagnoses = monitor.diagnose(probes)
+    case = Case(findings=monitor.findings, window=monitor.window, config=config)
+    return {"diagnoses": diagnoses, "undecided": [] if diagnoses else undecided(case)}
+
+
+def _judge_own(store: RunDirectory) -> Verdict:
     count = store.step_count()
     monitor = Monitor(store.config)
     for step in coarsen(store.step_records(), -(-count // BLOCKS)) if count else ():
         monitor.observe(step)
     _add_unseen(monitor, store)
-    probes = _probes(store)
-    diagnoses = monitor.diagnose(probes)
-    case = Case(findings=monitor.findings, window=monitor.window, config=store.config)
     return Verdict(
-        run=str(path),
+        run=str(store.path),
         steps=count,
         findings=monitor.findings,
-        diagnoses=diagnoses,
-        undecided=[] if diagnoses else undecided(case),
+        **_explained(monitor, store.config, _probes(store)),
         unmeasured=monitor.unmeasured(),
     )
 

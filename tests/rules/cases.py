@@ -75,6 +75,15 @@ CASES: Mapping[str, tuple[Mapping[str, Any], Changes]] = {
         {"algorithm": "bc"},
         {"bc__validation_mse": lambda i: 0.01 + 0.001 * max(0, i - 20)},
     ),
+    "C270": (
+        {"algorithm": "grpo"},
+        {"language__equal_groups_share": 1.0, "rollout__return_mean": 0.0},
+    ),
+    "C271": ({"algorithm": "grpo"}, {"language__cut_share": 1.0}),
+    "C272": (
+        {"algorithm": "grpo", "learning_rate": 0.01},
+        {"language__reference_kl": lambda i: 0.1 * i},
+    ),
     "C254": ({"algorithm": "trpo", "max_kl": 1e-6}, {"policy__kl": 1e-7, **FLAT}),
     "C255": (
         {"algorithm": "ppo"},

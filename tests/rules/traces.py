@@ -78,6 +78,9 @@ ON_POLICY: Mapping[str, Value] = {
     "bc.validation_mse": 0.01,
     "bc.log_std_min": lambda i: -3.0 - 0.001 * i,
     "bc.samples": 418.0,
+    "language.equal_groups_share": 0.3,
+    "language.cut_share": 0.05,
+    "language.reference_kl": lambda i: 0.002 * i,
 }
 
 
@@ -239,6 +242,15 @@ TRACES = {
         trace(bc__validation_mse=lambda i: 0.01 + 0.0001 * max(0, i - 20)),
     ),
     "D123": (trace(bc__normalised_mse=0.9), trace(bc__normalised_mse=0.2)),
+    "D140": (
+        trace(language__equal_groups_share=after(30, 0.2, 1.0)),
+        trace(language__equal_groups_share=lambda i: 0.9 if i % 3 == 0 else 0.4),
+    ),
+    "D141": (trace(language__cut_share=0.9), trace(language__cut_share=lambda i: 0.9 * (i % 3))),
+    "D142": (
+        trace(language__reference_kl=lambda i: 0.01 * 1.2**i),
+        trace(language__reference_kl=lambda i: 2.0 if i % 4 == 0 else 0.1),
+    ),
 }
 
 TOTAL_ENV_STEPS = 6000

@@ -44,6 +44,9 @@ def test_a_number_that_is_not_finite_survives_merging() -> None:
     assert math.isnan(merged[0].signals["critic.loss"])
 
 
-def test_signals_nobody_declared_are_left_out() -> None:
-    record = {"index": 1, "env_steps": 1, "seconds": 0.0, "signals": {"mine": 1.0, "q.mean": 2.0}}
-    assert dict(coarsen([record], 1)[0].signals) == {"q.mean": 2.0}
+def test_signals_nobody_declared_are_averaged() -> None:
+    records = [
+        {"index": n, "env_steps": n, "seconds": 0.0, "signals": {"other.loss": float(n)}}
+        for n in (1, 2)
+    ]
+    assert dict(coarsen(records, 2)[0].signals) == {"other.loss": 1.5}

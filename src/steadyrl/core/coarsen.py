@@ -26,16 +26,18 @@ def coarsen(records: Iterable[Mapping[str, Any]], size: int) -> list[Step]:
     for position, record in enumerate(records):
         heads.append((record["index"], record["env_steps"], record["seconds"]))
         signals = record["signals"]
-        positions, rows = groups.setdefault(tuple(signals), ([], []))
-        positions.append(position)
+        places, rows = groups.setdefault(tuple(signals), ([], []))
+        places.append(position)
         rows.append(list(signals.values()))
     merged: list[dict[str, float]] = [{} for _ in range(0, len(heads), size)]
     columns = _columns(groups)
-    for name, signal in CATALOGUE.items():
-        if name in columns:
-            blocks, values = _reduce(*columns[name], size, signal.reduce)
-            for block, value in zip(blocks.tolist(), values.tolist(), strict=True):
-                merged[block][name] = value
+    known = [name for name in CATALOGUE if name in columns]
+    for name in [*known, *(name for name in columns if name not in CATALOGUE)]:
+        positions, raw = columns[name]
+        reduction = CATALOGUE[name].reduce if name in CATALOGUE else "mean"
+        blocks, values = reduce_blocks(positions // size, raw, reduction)
+        for block, value in zip(blocks.tolist(), values.tolist(), strict=True):
+            merged[block][name] = value
     lasts = [heads[min(start + size, len(heads)) - 1] for start in range(0, len(heads), size)]
     return [Step(*head, signals) for head, signals in zip(lasts, merged, strict=True)]
 
@@ -58,11 +60,10 @@ def _columns(
     return columns
 
 
-def _reduce(
-    positions: Integers, values: Floats, size: int, reduction: Reduction
+def reduce_blocks(
+    blocks: Integers, values: Floats, reduction: Reduction
 ) -> tuple[Integers, Floats]:
-    """The blocks that hold the signal, and its reduced value in each."""
-    blocks = positions // size
+    """The blocks that hold the signal (numbers that never fall), and its reduced value in each."""
     starts = np.flatnonzero(np.diff(blocks, prepend=-1))
     ends = np.append(starts[1:], len(blocks))
     match reduction:

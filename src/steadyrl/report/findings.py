@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
@@ -17,16 +19,32 @@ COLORS = {"severe": "red", "warning": "yellow", "note": "cyan"}
 
 def print_verdict(verdict: Verdict, console: Console) -> None:
     """One run in full."""
-    console.print(f"[bold]{escape(verdict.run)}[/]  {verdict.headline}", highlight=False)
+    source = f"  [dim]({escape(verdict.source)})[/]" if verdict.source else ""
+    console.print(f"[bold]{escape(verdict.run)}[/]  {verdict.headline}{source}", highlight=False)
     print_findings(verdict.findings, console)
     print_diagnoses(verdict.diagnoses, console)
     if verdict.findings and not verdict.diagnoses:
         console.print("cause unknown; this would decide:")
         for line in verdict.undecided:
             console.print(f"  - {line}", highlight=False)
+    for problem in verdict.problems:
+        console.print(f"  [yellow]log[/] {escape(problem)}", highlight=False, soft_wrap=True)
     if verdict.unmeasured:
-        names = sorted({name for lacking in verdict.unmeasured.values() for name in lacking})
+        _print_unmeasured(verdict, console)
+
+
+def _print_unmeasured(verdict: Verdict, console: Console) -> None:
+    """Which rules could not look, and what would let them."""
+    names = sorted({name for lacking in verdict.unmeasured.values() for name in lacking})
+    if not verdict.advice:
         console.print(f"[dim]not measured: {', '.join(names)}[/]", highlight=False)
+        return
+    blind = len(verdict.unmeasured)
+    console.print(f"[dim]{blind} rules could not look; to let them:[/]", highlight=False)
+    for text in dict.fromkeys(verdict.advice.values()):
+        wanted = [name for name in names if verdict.advice.get(name) == text]
+        console.print(f"[dim]  {escape(text)}[/]", highlight=False, soft_wrap=True)
+        console.print(f"[dim]      gives {', '.join(wanted)}[/]", highlight=False)
 
 
 def print_findings(findings: Sequence[Finding], console: Console) -> None:
@@ -63,17 +81,28 @@ def print_diagnoses(diagnoses: Sequence[Diagnosis], console: Console) -> None:
             )
 
 
+def _onset(verdict: Verdict) -> str:
+    """The env step of the first finding that the likeliest cause explains."""
+    if not verdict.findings:
+        return ""
+    explained = verdict.diagnoses[0].explains if verdict.diagnoses else ()
+    steps = [f.env_steps for f in verdict.findings if not explained or f.rule in explained]
+    return f"{min(steps):,}"
+
+
 def verdict_table(verdicts: Sequence[Verdict]) -> Table:
     """Many runs, a line each."""
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for title in ("run", "verdict", "onset", "cause", "confidence"):
+    for title in ("run", "verdict", "env step", "cause", "confidence"):
         table.add_column(title, overflow="fold")
-    for verdict in verdicts:
+    paths = [Path(verdict.run).absolute() for verdict in verdicts]
+    shared = Path(os.path.commonpath([path.parent for path in paths]))
+    for verdict, path in zip(verdicts, paths, strict=True):
         first = verdict.diagnoses[0] if verdict.diagnoses else None
         table.add_row(
-            verdict.run,
+            escape(str(path.relative_to(shared))),
             verdict.headline,
-            str(first.onset) if first else "",
+            _onset(verdict),
             f"{first.cause} {first.name}" if first else ("unknown" if verdict.findings else ""),
             f"{first.confidence:.2f}" if first else "",
         )

@@ -18,8 +18,7 @@ from steadyrl.report.page import COLORS, Chart, card, legend, number, page
 from steadyrl.stability.explain import headline
 from steadyrl.stability.remedies import REMEDIES
 from steadyrl.store.files import write_atomically
-from steadyrl.store.run_directory import RunDirectory
-from steadyrl.verdict import Verdict, judge
+from steadyrl.verdict import Recorded, Verdict, judge, open_run
 
 POINTS = 2000  # per curve; extremes of each bucket are kept, so spikes stay visible
 
@@ -61,14 +60,15 @@ GROUPS = {
 
 def write_report(runs: Sequence[Path], output: Path | None = None) -> Path:
     """Write the page beside the first run, or where asked; returns its path."""
-    path = output or runs[0] / "report.html"
-    stores = [RunDirectory.open(run) for run in runs]
-    preface = "".join(_verdict(judge(run)) for run in runs)
+    first = runs[0]
+    path = output or (first.with_suffix(".html") if first.is_file() else first / "report.html")
+    stores = [open_run(run) for run in runs]
+    preface = "".join(_verdict(judge(store)) for store in stores)
     write_atomically(path, render(stores, preface=preface).encode())
     return path
 
 
-def render(stores: Sequence[RunDirectory], *, preface: str = "", title: str = "") -> str:
+def render(stores: Sequence[Recorded], *, preface: str = "", title: str = "") -> str:
     """The whole page as text; `preface` is HTML that comes first."""
     names = [store.path.name for store in stores]
     title = title or (", ".join(names) if len(names) <= 3 else f"{len(names)} runs")
@@ -76,7 +76,7 @@ def render(stores: Sequence[RunDirectory], *, preface: str = "", title: str = ""
     return page(title, preface + body, charts)
 
 
-def render_body(stores: Sequence[RunDirectory]) -> tuple[str, list[Chart]]:
+def render_body(stores: Sequence[Recorded]) -> tuple[str, list[Chart]]:
     """Facts, curves, events and settings of runs: HTML and its charts."""
     series = {store.path.name: list(store.steps()) for store in stores}
     present = {name for steps in series.values() for step in steps for name in step.signals}
@@ -163,7 +163,7 @@ def _card(name: str, identity: str) -> str:
     return card(name, f"{signal.meaning} [{signal.unit}]", identity)
 
 
-def _facts(stores: Sequence[RunDirectory]) -> str:
+def _facts(stores: Sequence[Recorded]) -> str:
     """One line per run."""
     titles = ("run", "status", "environment", "seed", "env steps", "seconds", "last return", "best")
     rows = []
@@ -184,7 +184,7 @@ def _facts(stores: Sequence[RunDirectory]) -> str:
     return f"<table><tr>{head}</tr>{''.join(rows)}</table>"
 
 
-def _events(store: RunDirectory) -> str:
+def _events(store: Recorded) -> str:
     rows = "".join(
         f"<tr><td>{event['step']}</td><td>{escape(str(event['event']))}</td>"
         f"<td><code>{escape(json.dumps(_details(event)))}</code></td></tr>"
@@ -199,7 +199,7 @@ def _details(event: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in event.items() if name not in ("event", "step")}
 
 
-def _settings(store: RunDirectory) -> str:
+def _settings(store: Recorded) -> str:
     rows = "".join(
         f"<tr><th>{escape(name)}</th><td>{escape(str(value))}</td></tr>"
         for name, value in flatten(store.config.plain())

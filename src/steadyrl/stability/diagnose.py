@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from steadyrl.core.records import Diagnosis
 from steadyrl.stability.causes import CAUSES
-from steadyrl.stability.rules import Case, Cause, Weight
+from steadyrl.stability.rules import Case, Cause, Weight, concerned
 
 FLOOR = 0.2
 NEARLY_CERTAIN = 0.9
@@ -19,7 +19,7 @@ CONSEQUENCE_GAP = 0.3
 def explain_findings(case: Case) -> list[Diagnosis]:
     """Diagnoses by falling confidence, consequences removed."""
     seen = {finding.rule for finding in case.findings}
-    weighed = [(cause, cause.weigh(case)) for cause in CAUSES if _possible(cause, case)]
+    weighed = [(cause, _weigh(cause, case)) for cause in CAUSES if _possible(cause, case)]
     known = [(cause, weight) for cause, weight in weighed if weight.confidence >= FLOOR]
     # A slow machine is worth knowing, but it never explains what training does.
     known.sort(key=lambda pair: (pair[0].concerns == "machine", -pair[1].confidence))
@@ -41,11 +41,32 @@ def undecided(case: Case) -> list[str]:
     return [c.would_decide for c in CAUSES if _possible(c, case) and c.would_decide]
 
 
+def _weigh(cause: Cause, case: Case) -> Weight:
+    """A cause's weight, less where it rests on signals that say less than they should."""
+    weight = cause.weigh(case)
+    if case.config is None:
+        return weight
+    measured = [
+        name
+        for finding in case.findings
+        if finding.rule in cause.explains
+        for name in finding.evidence
+    ]
+    doubts = {name: doubt for name in measured if (doubt := case.config.doubt(name))}
+    if not doubts:
+        return weight
+    trust = min(trust for trust, _ in doubts.values())
+    reasons = tuple(f"{name} says less here: {why}" for name, (_, why) in doubts.items())
+    return Weight(
+        weight.confidence * trust, weight.evidence_for, (*weight.evidence_against, *reasons)
+    )
+
+
 def _possible(cause: Cause, case: Case) -> bool:
     """Whether the cause exists for this algorithm and explains anything that was found."""
-    algorithm = case.config.algorithm if case.config else None
-    fits = "any" in cause.algorithms or algorithm is None or algorithm in cause.algorithms
-    return fits and any(finding.rule in cause.explains for finding in case.findings)
+    return concerned(cause.algorithms, case.config) and any(
+        finding.rule in cause.explains for finding in case.findings
+    )
 
 
 def _diagnosis(case: Case, cause: Cause, weight: Weight, own: set[str]) -> Diagnosis:

@@ -8,7 +8,7 @@ from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.records import SEVERITIES, Diagnosis, Evidence, Finding, Step
 from steadyrl.stability.detectors import DEFAULT
 from steadyrl.stability.diagnose import explain_findings
-from steadyrl.stability.rules import Case, Detector
+from steadyrl.stability.rules import Case, Detector, concerned
 from steadyrl.stability.window import Window
 
 
@@ -19,8 +19,8 @@ class Monitor:
         self, config: RunConfig | None = None, *, detectors: Sequence[Detector] = DEFAULT
     ) -> None:
         self._config = config
-        self._detectors = [rule for rule in detectors if _applies(rule, config)]
-        self.window = Window(config.total_env_steps if config else None)
+        self._detectors = [rule for rule in detectors if concerned(rule.algorithms, config)]
+        self.window = Window((config.total_env_steps or None) if config else None)
         self.findings: list[Finding] = []
         self._spoken: dict[str, int] = {}
 
@@ -68,7 +68,3 @@ class Monitor:
         """For each rule that could not look: the signals it lacked."""
         lacking = {rule.id: rule.lacks(self.window) for rule in self._detectors}
         return {rule: names for rule, names in lacking.items() if names}
-
-
-def _applies(rule: Detector, config: RunConfig | None) -> bool:
-    return "any" in rule.algorithms or config is None or config.algorithm in rule.algorithms

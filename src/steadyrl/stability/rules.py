@@ -16,6 +16,14 @@ from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.records import Evidence, Finding, Severity
 from steadyrl.stability.window import Window
 
+
+def concerned(algorithms: tuple[str, ...], config: RunConfig | None) -> bool:
+    """Whether a rule for these algorithms holds for a run; all do if nothing is known of it."""
+    if config is None or "any" in algorithms:
+        return True
+    return config.judged_as in (*algorithms, "unknown")
+
+
 Safety = Literal["automatic", "on_request", "advice"]
 
 
@@ -73,9 +81,9 @@ class Case:
 
     def setting(self, name: str) -> Any:
         """A setting's value, or None if the config is not known or has none such."""
-        value: Any = self.config
-        for part in name.split("."):
-            value = value.get(part) if isinstance(value, dict) else getattr(value, part, None)
+        value = self.config.value_of(name) if self.config else None
+        if value is None and self.window.has(f"setting.{name}"):
+            return self.window.latest(f"setting.{name}")
         return value
 
 

@@ -16,6 +16,9 @@ from steadyrl.core.records import Step
 
 SPAN = 256
 EARLY = 5  # values that make up a signal's beginning
+TRAINING_RETURN = "rollout.return_mean"
+APART = 40  # values of it that are looked at
+WANDERS = 4.0  # a running mean wanders further than its neighbours differ
 Floats = NDArray[np.float64]
 
 
@@ -23,14 +26,31 @@ def objective(window: Window) -> str:
     """The evaluation signal to judge progress by: what training optimises, if it is measured.
 
     The plain return may fall while the discounted one rises (living long in a costly world).
+    Other programs' runs often have no evaluations; then training episodes stand in for them.
     """
-    discounted = "eval.discounted_mean"
-    return discounted if window.has(discounted) else "eval.return_mean"
+    for name in ("eval.discounted_mean", "eval.return_mean"):
+        if window.has(name):
+            return name
+    return TRAINING_RETURN if window.has(TRAINING_RETURN) else "eval.return_mean"
 
 
 def called(name: str) -> str:
     """What people call an evaluation signal."""
+    if name == TRAINING_RETURN:
+        return "return of training episodes"
     return "discounted return" if "discounted" in name else "return"
+
+
+def returns_of(window: Window, name: str) -> Floats:
+    """All evaluations; of training episodes a few values far apart, for neighbours overlap."""
+    values = window.last(name)
+    if name != TRAINING_RETURN or len(values) <= APART:
+        return values
+    chosen = np.linspace(0, len(values) - 1, APART).astype(int)
+    spaced: Floats = values[chosen]
+    if window.count(name) > SPAN:
+        spaced[:2] = window.first(name)
+    return spaced
 
 
 def evaluation_noise(window: Window, name: str | None = None) -> float:
@@ -39,8 +59,9 @@ def evaluation_noise(window: Window, name: str | None = None) -> float:
     spreads = window.last(name.replace("mean", "std"))
     if len(spreads):
         return float(np.median(spreads))
-    steps = np.abs(np.diff(window.last(name)))
-    return float(np.median(steps)) if len(steps) else 0.0
+    steps = np.abs(np.diff(returns_of(window, name)))
+    apart = WANDERS if name == TRAINING_RETURN else 1.0
+    return apart * float(np.median(steps)) if len(steps) else 0.0
 
 
 class _Ring:

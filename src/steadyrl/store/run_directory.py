@@ -30,6 +30,7 @@ class RunDirectory:
 
     def __init__(self, path: Path, config: RunConfig) -> None:
         self.path, self.config = path, config
+        self._mirrored = config.algorithm != "foreign"  # others keep a TensorBoard of their own
         self.checkpoints = Checkpoints(path / "checkpoints", keep=config.checkpoints.keep)
         self._steps = JsonLines(path / "steps.jsonl")
         self._events = JsonLines(path / "events.jsonl")
@@ -68,6 +69,8 @@ class RunDirectory:
                 name: v for name, v in step.to_json()["signals"].items() if name[:5] == "eval."
             }
             self.append_event("evaluation", step.index, env_steps=step.env_steps, **found)
+        if not self._mirrored:
+            return
         if self._mirror is None:
             # Imported here: reading a run must not wait for TensorBoard.
             from steadyrl.store.tensorboard import TensorBoardMirror

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from steadyrl.core.catalogue import (
     cloning,
     episodes,
+    language,
     machine,
     networks,
     policy,
@@ -22,7 +23,18 @@ from steadyrl.core.catalogue import (
 from steadyrl.core.catalogue.signal import Reduction as Reduction
 from steadyrl.core.catalogue.signal import Signal as Signal
 
-_GROUPS = (episodes, values, networks, policy, trust_region, cloning, replay, settings, machine)
+_GROUPS = (
+    episodes,
+    values,
+    networks,
+    policy,
+    trust_region,
+    cloning,
+    language,
+    replay,
+    settings,
+    machine,
+)
 
 CATALOGUE: Mapping[str, Signal] = {
     signal.name: signal for group in _GROUPS for signal in group.SIGNALS

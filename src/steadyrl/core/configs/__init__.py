@@ -11,6 +11,7 @@ from typing import Any
 from steadyrl.core.config import read_yaml, with_overrides
 from steadyrl.core.configs.bc import BCConfig
 from steadyrl.core.configs.ddpg import DDPGConfig
+from steadyrl.core.configs.foreign import ForeignConfig
 from steadyrl.core.configs.ppo import PPOConfig
 from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.configs.trpo import TRPOConfig
@@ -48,6 +49,8 @@ def parse_config(
     """A config from plain values; `algorithm` says which."""
     values = with_overrides(values, overrides or {})
     algorithm = values.get("algorithm")
+    if algorithm == "foreign":  # recorded, not trained: no preset and no command makes one
+        return ForeignConfig.parse(values, source=source)
     if algorithm not in ALGORITHMS:
         known = ", ".join(ALGORITHMS)
         raise ConfigError(f"{source}: algorithm = {algorithm!r} is not one of: {known}.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -65,6 +65,22 @@ class RunConfig(Settings):
     evaluation: EvaluationConfig = setting(EvaluationConfig(), "evaluation")
     checkpoints: CheckpointConfig = setting(CheckpointConfig(), "checkpoints")
     compute: ComputeConfig = setting(ComputeConfig(), "compute")
+
+    @property
+    def judged_as(self) -> str:
+        """The algorithm whose rules hold."""
+        return self.algorithm
+
+    def doubt(self, signal: str) -> tuple[float, str] | None:  # noqa: ARG002 - ours are sound
+        """How far a signal of this run can be trusted (0 to 1) and why not further."""
+        return None
+
+    def value_of(self, name: str) -> Any:
+        """A setting by its dotted name, or None if there is none such."""
+        value: Any = self
+        for part in name.split("."):
+            value = value.get(part) if isinstance(value, dict) else getattr(value, part, None)
+        return value
 
 
 # YAML has lists only; strict mode would refuse them for a tuple.

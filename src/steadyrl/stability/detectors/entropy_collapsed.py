@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from steadyrl.stability.rules import Detector, Sighting
-from steadyrl.stability.window import Window, called, evaluation_noise, objective
+from steadyrl.stability.window import Window, called, evaluation_noise, objective, returns_of
 
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
@@ -17,7 +17,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     if len(values) < steps or not float(values.max()) < limits["share"]:
         return None
     name = objective(window)
-    returns = window.last(name)
+    returns = returns_of(window, name)
     if len(returns) < 4:
         return None
     start, recent = float(np.median(returns[:2])), float(np.median(returns[-3:]))

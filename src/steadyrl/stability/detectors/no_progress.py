@@ -8,7 +8,14 @@ import numpy as np
 
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.statistics import trend
-from steadyrl.stability.window import Window, called, evaluation_noise, objective
+from steadyrl.stability.window import (
+    TRAINING_RETURN,
+    Window,
+    called,
+    evaluation_noise,
+    objective,
+    returns_of,
+)
 
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
@@ -23,13 +30,13 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
         _stands_still(window, name, limits)
         for name in ("eval.return_mean", "eval.discounted_mean")
         if window.has(name)
-    ]
+    ] or [_stands_still(window, TRAINING_RETURN, limits)]
     return sightings[-1] if all(sightings) else None
 
 
 def _stands_still(window: Window, name: str, limits: Mapping[str, float]) -> Sighting | None:
     """No evaluation above the first ones by more than their noise, and no upward trend."""
-    returns = window.last(name)
+    returns = returns_of(window, name)
     if len(returns) < limits["evaluations"]:
         return None
     start = float(np.median(returns[:2]))
@@ -57,7 +64,8 @@ RULE = Detector(
     symptom="Evaluations are no better than at the beginning.",
     why="Something keeps the policy from improving. Other findings say what.",
     false_alarms="Sparse rewards, slow learners, or a policy that was good from the start.",
-    reads=("eval.return_mean", "eval.return_std"),
+    reads=(),
+    any_of=("eval.return_mean", "rollout.return_mean"),
     limits={"progress": 0.6, "evaluations": 6, "gain_over_noise": 1.0, "p_value": 0.05},
     calibrated_on="healthy bench runs, 10 variants x 2 seeds: fires on 4 of 62, slow learners; a "
     "lower share of the budget fired on 12",

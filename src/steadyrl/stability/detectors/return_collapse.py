@@ -8,7 +8,7 @@ import numpy as np
 
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.statistics import page_hinkley_drop
-from steadyrl.stability.window import Window, called, evaluation_noise, objective
+from steadyrl.stability.window import Window, called, evaluation_noise, objective, returns_of
 
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
@@ -16,7 +16,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     name = objective(window)
     if not window.fresh(name):
         return None
-    returns = window.last(name)
+    returns = returns_of(window, name)
     recent, many = int(limits["evaluations"]), int(limits["severe_evaluations"])
     if len(returns) < recent + 3:
         return None
@@ -48,7 +48,8 @@ RULE = Detector(
     symptom="Evaluations lose most of what training had gained, and stay there.",
     why="A policy that was learned has been destroyed; going on seldom brings it back.",
     false_alarms="Noisy evaluations of few episodes: the drop must exceed their spread.",
-    reads=("eval.return_mean", "eval.return_std"),
+    reads=(),
+    any_of=("eval.return_mean", "rollout.return_mean"),
     limits={
         "evaluations": 3,
         "severe_evaluations": 5,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from steadyrl.stability.remedies import (
     beta_likelihood,
+    better_prompts,
     change_the_task,
     clip_cloning,
     clip_gradients,
@@ -18,6 +19,7 @@ from steadyrl.stability.remedies import (
     free_the_machine,
     larger_buffer,
     later_start,
+    longer_completions,
     lower_learning_rate,
     mend_the_data,
     more_curvature,
@@ -29,6 +31,7 @@ from steadyrl.stability.remedies import (
     scale_rewards,
     shorter_memory,
     smaller_batch,
+    stay_near_reference,
     stronger_critic,
     termination_penalty,
     twin_critics,
@@ -80,6 +83,9 @@ REMEDIES: Mapping[str, Remedy] = {
         free_the_machine.REMEDY,
         fix_the_code.REMEDY,
         mend_the_data.REMEDY,
+        better_prompts.REMEDY,
+        longer_completions.REMEDY,
+        stay_near_reference.REMEDY,
         change_the_task.REMEDY,
     )
 }

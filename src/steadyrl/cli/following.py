@@ -1,0 +1,56 @@
+"""Following logs that grow: what is new is told as it appears."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from rich.console import Console
+from rich.markup import escape
+
+from steadyrl.report.findings import print_diagnoses, print_findings
+from steadyrl.store.foreign.run import ForeignRun
+from steadyrl.verdict import Recorded, judge
+
+
+def follow(
+    runs: Sequence[Recorded],
+    *,
+    every: float,
+    sleep: Callable[[float], None],
+    console: Console | None = None,
+) -> int:
+    """Look again and again until Ctrl-C; a finding is told once, a new likely cause as well."""
+    console = console or Console()
+    told: dict[str, set[tuple[str, str]]] = {str(run.path): set() for run in runs}
+    causes: dict[str, str] = {}
+    console.print(f"[dim]watching {len(runs)} runs; Ctrl-C ends it[/]")
+    first = True
+    try:
+        while True:
+            for run in runs:
+                changed = run.refresh() if isinstance(run, ForeignRun) else True
+                if changed or first:
+                    _tell(run, told[str(run.path)], causes, console)
+            first = False
+            sleep(every)
+    except KeyboardInterrupt:
+        return 0
+
+
+def _tell(
+    run: Recorded, told: set[tuple[str, str]], causes: dict[str, str], console: Console
+) -> None:
+    verdict = judge(run)
+    new = [f for f in verdict.findings if (f.rule, f.severity) not in told]
+    likely = verdict.diagnoses[0] if verdict.diagnoses else None
+    if new or (likely and causes.get(verdict.run) != likely.cause):
+        last = max((finding.env_steps for finding in new), default=0)
+        console.print(
+            f"[bold]{escape(verdict.run)}[/]  {verdict.headline}  (env step {last:,})",
+            highlight=False,
+        )
+        print_findings(new, console)
+        if likely:
+            print_diagnoses([likely], console)
+            causes[verdict.run] = likely.cause
+    told |= {(finding.rule, finding.severity) for finding in new}

@@ -1,0 +1,1 @@
+"""Watching runs that other programs train. Nothing of theirs is imported before it is used."""

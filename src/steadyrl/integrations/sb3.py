@@ -1,0 +1,308 @@
+"""Stable-Baselines3 runs, watched from inside.
+
+    from steadyrl.integrations.sb3 import SteadyCallback
+    model.learn(100_000, callback=SteadyCallback("runs/mine"))
+
+Adds what Stable-Baselines3 does not log: gradient norms before clipping, Q-values and their bound,
+KL of the whole update and of its first epoch, ratios before the first step, whether truncation is
+learned as termination, and more. It draws no random number of the run's own and changes no weight:
+with on_severe="report" a run trains exactly as it would without it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from stable_baselines3 import __version__ as sb3_version
+from stable_baselines3.common.callbacks import BaseCallback, CallbackList, EvalCallback
+from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
+
+from steadyrl.core.configs.foreign import Family
+from steadyrl.core.records import Finding
+from steadyrl.integrations.sb3_off_policy import OffPolicyMeter
+from steadyrl.integrations.sb3_on_policy import OnPolicyMeter
+from steadyrl.integrations.watch import About, Watch, say_on_stderr
+from steadyrl.store.foreign.mapping import load_table
+
+OnSevere = Literal["report", "stop", "lower_learning_rate"]
+
+FAMILIES: dict[str, Family] = {
+    "PPO": "ppo",
+    "RecurrentPPO": "ppo",
+    "MaskablePPO": "ppo",
+    "TRPO": "trpo",
+    "A2C": "a2c",
+    "DDPG": "ddpg",
+    "TD3": "td3",
+    "SAC": "sac",
+    "DQN": "dqn",
+}
+LOWER = 1.0 / 3.0  # factor on the learning rate
+LOWERINGS = 3  # at most so many times
+
+
+class SteadyCallback(BaseCallback):
+    """Watches a model while it learns; on something severe reports, stops or slows it down."""
+
+    def __init__(
+        self,
+        path: str | Path = "runs/sb3",
+        *,
+        on_severe: OnSevere = "report",
+        save_last_good: bool = True,
+        every: int = 1000,
+        say: Callable[[str], None] = say_on_stderr,
+    ) -> None:
+        """Watch a model.
+
+        Args:
+            path: folder of the record ('steadyrl diagnose' and 'steadyrl report' open it).
+            on_severe: report: only say so; stop: end learn() at the next step;
+                lower_learning_rate: to a third, at most three times.
+            save_last_good: keep last_good.zip (and its VecNormalize) in that folder, newest as of
+                the last Step at which nothing severe had been found. Replay buffers are not kept.
+            every: env steps between two Steps, at least; PPO, TRPO and A2C have them where an
+                update ends.
+            say: who is told of findings, a line each.
+        """
+        super().__init__()
+        self._path, self._on_severe, self._save = Path(path), on_severe, save_last_good
+        self._every, self._tell = every, say
+        self._stopping = False
+        self._lowered = 0
+        self._evaluated: dict[int, int] = {}
+
+    @property
+    def watch(self) -> Watch:
+        """The record: its path, findings and diagnosis."""
+        return self._watch
+
+    def _on_training_start(self) -> None:
+        model = self.model
+        table = load_table("sb3")
+        total = int(self.locals.get("total_timesteps", 0))
+        self._meter: OnPolicyMeter | OffPolicyMeter | None = None
+        if isinstance(model, OnPolicyAlgorithm):
+            self._meter = OnPolicyMeter(model)
+        elif isinstance(model, OffPolicyAlgorithm):
+            self._meter = OffPolicyMeter(model)
+        names = [type(model).__name__, *(parent.__name__ for parent in type(model).__mro__)]
+        self._table = table
+        self._watch = Watch(
+            self._path,
+            about=About(
+                family=next((FAMILIES[name] for name in names if name in FAMILIES), "unknown"),
+                total_env_steps=total,
+                settings=_settings(model, table.settings),
+                environment=_environment(model),
+                seed=model.seed or 0,
+                source=f"Stable-Baselines3 {sb3_version}",
+            ),
+            say=self._tell,
+        )
+        self._evaluators = list(_evaluators(self.locals.get("callback")))
+        self._episodes = _Episodes()
+        self._at, self._clock = model.num_timesteps, time.perf_counter()
+        self._saved_at = model.num_timesteps
+        self._save_every = max(self._every, (total - model.num_timesteps) // 20)
+
+    def _on_rollout_start(self) -> None:
+        # For PPO and its kin an update has just ended.
+        if isinstance(self._meter, OnPolicyMeter) and self._meter.pending:
+            self._step()
+
+    def _on_step(self) -> bool:
+        self._episodes.add(self.locals)
+        if isinstance(self._meter, OffPolicyMeter):
+            self._meter.add(self.locals)
+            if self.model.num_timesteps - self._at >= self._every:
+                self._step()
+        return not self._stopping
+
+    def _on_rollout_end(self) -> None:
+        # Updates after a few steps each (A2C) are looked at now and then.
+        due = self.model.num_timesteps - self._at >= self._every
+        if isinstance(self._meter, OnPolicyMeter) and due:
+            self._meter.rollout_ended()
+
+    def _on_training_end(self) -> None:
+        if isinstance(self._meter, OnPolicyMeter) and self._meter.pending:
+            self._step()
+        if self._meter is not None:
+            self._meter.close()
+        worst = next((f for f in self._watch.findings if f.severity == "severe"), None)
+        stopped = f"{worst.rule} {worst.name}: {worst.message}" if worst and self._stopping else ""
+        self._watch.close("stopped" if self._stopping else "finished", stopped)
+
+    def _step(self) -> None:
+        """One Step: what Stable-Baselines3 measured, what we measured, how episodes went."""
+        model = self.model
+        now, steps = time.perf_counter(), model.num_timesteps
+        logged = {
+            name: float(value)
+            for name, value in model.logger.name_to_value.items()
+            if np.isscalar(value) and not isinstance(value, str)
+        }
+        signals = self._table.translate(logged)
+        signals |= self._episodes.read() | _recent_episodes(model) | self._evaluations()
+        signals |= self._meter.read() if self._meter is not None else {}
+        entropy_weight = getattr(model, "ent_coef", None)
+        if isinstance(entropy_weight, float) and "policy.kl" in signals:
+            signals["setting.entropy_weight"] = entropy_weight
+        elapsed = max(now - self._clock, 1e-9)
+        signals["time.env_steps_per_second"] = (steps - self._at) / elapsed
+        self._at, self._clock = steps, now
+        self._respond(self._watch.record(steps, signals))
+        if not self._watch.sick and steps - self._saved_at >= self._save_every:
+            self._keep()
+
+    def _evaluations(self) -> dict[str, float]:
+        """What an EvalCallback beside this one has found since the last Step."""
+        for callback in self._evaluators:
+            count = callback.n_calls // callback.eval_freq
+            if count > self._evaluated.get(id(callback), 0):
+                self._evaluated[id(callback)] = count
+                found = {"eval.return_mean": float(callback.last_mean_reward)}
+                if callback.evaluations_results:
+                    found["eval.return_std"] = float(np.std(callback.evaluations_results[-1]))
+                    lengths = callback.evaluations_length[-1]
+                    found["eval.length_mean"] = float(np.mean(lengths))
+                return found
+        return {}
+
+    def _respond(self, findings: list[Finding]) -> None:
+        severe = [finding for finding in findings if finding.severity == "severe"]
+        if not severe:
+            return
+        good = self._watch.path / "last_good.zip"
+        if good.exists():
+            name = type(self.model).__name__
+            self._tell(f"the last good model: {name}.load({str(good)!r})")
+        because = f"{severe[0].rule} {severe[0].name}: {severe[0].message}"
+        if self._on_severe == "stop":
+            self._stopping = True
+            self._watch.note("action", because=because, did="stop")
+        elif self._on_severe == "lower_learning_rate" and self._lowered < LOWERINGS:
+            self._lowered += 1
+            before = float(self.model.lr_schedule(self.model._current_progress_remaining))
+            # Through the model's own setting, so that a saved model keeps it.
+            self.model.learning_rate = Slower(self.model.lr_schedule)
+            self.model._setup_lr_schedule()
+            change = {"name": "learning_rate", "before": before, "after": before * LOWER}
+            self._watch.note("change", because=because, **change)
+            self._tell(f"learning rate lowered from {before:.3g} to {before * LOWER:.3g}")
+
+    def _keep(self) -> None:
+        """The model as it is, for the case that it gets worse; never a half-written file."""
+        self._saved_at = self.model.num_timesteps
+        if not self._save:
+            return
+        folder = self._watch.path
+        normalizer = self.model.get_vec_normalize_env()
+        writers: list[tuple[str, Callable[[str], Any]]] = [("last_good.zip", self.model.save)]
+        if normalizer is not None:
+            writers.append(("last_good_vecnormalize.pkl", normalizer.save))
+        try:
+            for name, write in writers:
+                scratch = folder / f"partial-{name}"
+                write(str(scratch))
+                os.replace(scratch, folder / name)  # noqa: PTH105 - atomic
+        except (OSError, TypeError, AttributeError, ValueError) as error:
+            self._save = False
+            self._tell(f"the model cannot be saved ({error}); there will be no last_good.zip")
+
+
+def _evaluators(callback: Any) -> Iterator[EvalCallback]:
+    """The evaluations that learn() was given beside this callback."""
+    if isinstance(callback, CallbackList):
+        for inner in callback.callbacks:
+            yield from _evaluators(inner)
+    elif isinstance(callback, EvalCallback) and callback.eval_freq > 0:
+        yield callback
+
+
+class Slower:
+    """A learning-rate schedule at a third of another; part of a saved model, hence a class."""
+
+    def __init__(self, schedule: Callable[[float], float]) -> None:
+        self.schedule = schedule
+
+    def __call__(self, progress_remaining: float) -> float:
+        """The rate at this point of the run."""
+        return LOWER * float(self.schedule(progress_remaining))
+
+
+class _Episodes:
+    """Rewards and ends of episodes since the last Step, step by step."""
+
+    def __init__(self) -> None:
+        self._rewards: list[Any] = []
+        self._terminated = self._truncated = 0
+
+    def add(self, local: dict[str, Any]) -> None:
+        rewards, dones = local.get("rewards"), local.get("dones")
+        if rewards is None or dones is None:
+            return
+        self._rewards.append(np.array(rewards, dtype=np.float64))
+        for done, info in zip(dones, local.get("infos", ()), strict=False):
+            if done:
+                cut = bool(info.get("TimeLimit.truncated", False))
+                self._truncated += cut
+                self._terminated += not cut
+
+    def read(self) -> dict[str, float]:
+        signals: dict[str, float] = {}
+        if self._rewards:
+            rewards = np.concatenate(self._rewards)
+            signals["rollout.reward_mean"] = float(rewards.mean())
+            signals["rollout.reward_abs_max"] = float(np.abs(rewards).max())
+            signals["rollout.reward_negative_share"] = float((rewards < 0).mean())
+        ended = self._terminated + self._truncated
+        if ended:
+            signals["rollout.terminated_share"] = self._terminated / ended
+        self._rewards, self._terminated, self._truncated = [], 0, 0
+        return signals
+
+
+def _recent_episodes(model: Any) -> dict[str, float]:
+    """Return and length of the last 100 episodes, where a Monitor records them."""
+    recent = list(model.ep_info_buffer or ())
+    if not recent:
+        return {}
+    return {
+        "rollout.return_mean": float(np.mean([episode["r"] for episode in recent])),
+        "rollout.length_mean": float(np.mean([episode["l"] for episode in recent])),
+    }
+
+
+def _settings(model: Any, names: dict[str, str]) -> dict[str, Any]:
+    """The model's hyperparameters by our names; schedules as they begin."""
+    known: dict[str, Any] = {}
+    for ours, theirs in names.items():
+        value = getattr(model, theirs, None)
+        if callable(value):
+            value = float(value(1.0))
+        if isinstance(value, bool | int | float):
+            known[ours] = value
+    if ours_noise := getattr(model, "action_noise", None):
+        spread = getattr(ours_noise, "_sigma", None)
+        if spread is not None:
+            known["noise_std"] = float(np.mean(spread))
+    elif hasattr(model, "action_noise") and type(model).__name__ in ("DDPG", "TD3"):
+        known["noise_std"] = 0.0
+    normalizer = model.get_vec_normalize_env()
+    known["normalize_observations"] = bool(normalizer is not None and normalizer.norm_obs)
+    known["normalize_rewards"] = bool(normalizer is not None and normalizer.norm_reward)
+    return known
+
+
+def _environment(model: Any) -> str:
+    env = model.get_env()
+    specs = env.get_attr("spec") if env is not None else []
+    return str(getattr(specs[0], "id", "")) if specs else ""

@@ -1,0 +1,248 @@
+"""What the critics, targets and memory show, for DDPG, TD3, SAC and DQN of Stable-Baselines3.
+
+Looking draws samples of its own: the run's random numbers are left as they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, cast
+
+import numpy as np
+import torch
+from stable_baselines3.common.buffers import ReplayBuffer
+from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+from torch import Tensor
+from torch.autograd.graph import register_multi_grad_hook
+
+from steadyrl.integrations.sb3_on_policy import _flat, _observations
+
+LOOKED_AT = 256  # transitions
+
+
+class OffPolicyMeter:
+    """Looks at the networks once per Step, and at every gradient on its way."""
+
+    def __init__(self, algorithm: OffPolicyAlgorithm) -> None:
+        self._model = cast(Any, algorithm)  # their common class declares neither critics nor actor
+        self._rng = np.random.default_rng(0)
+        self._norms: dict[str, list[float]] = {"critic": [], "actor": []}
+        self._discrete = not hasattr(self._model, "critic")  # DQN has one network for all actions
+        self._hooks: list[Any] = []
+        if self._discrete:
+            parameters = [p for p in self._model.q_net.parameters() if p.requires_grad]
+            self._hooks.append(
+                register_multi_grad_hook(parameters, lambda grads: self._note("critic", grads))
+            )
+        else:
+            for part in ("critic", "actor"):
+                # Not a hook on gradients: the actor's loss sends some through the critic too.
+                network = getattr(self._model, part)
+                hook = network.optimizer.register_step_pre_hook(self._watcher(part, network))
+                self._hooks.append(hook)
+        self._remember()
+        self._reward_abs_max = 0.0
+        self._truncations = 0
+
+    def add(self, local: dict[str, Any]) -> None:
+        """One step of the environments."""
+        rewards = local.get("rewards")
+        if rewards is not None and len(rewards):
+            self._reward_abs_max = max(self._reward_abs_max, float(np.abs(rewards).max()))
+        infos, dones = local.get("infos", ()), local.get("dones", ())
+        for info, done in zip(infos, dones, strict=False):
+            self._truncations += bool(done and info.get("TimeLimit.truncated", False))
+
+    def read(self) -> dict[str, float]:
+        """The signals since the last Step."""
+        model, buffer = self._model, self._model.replay_buffer
+        size = buffer.size() * buffer.n_envs
+        signals = {
+            "replay.size": float(size),
+            "replay.batch_share": model.batch_size / max(size, 1),
+            "replay.updates_per_env_step": model._n_updates / max(model.num_timesteps, 1),
+            "train.updates": float(model._n_updates),
+        }
+        for part, norms in self._norms.items():
+            if norms:
+                signals[f"{part}.gradient_norm"] = float(np.mean(norms))
+                signals[f"{part}.gradient_norm_max"] = max(norms)
+        self._norms = {"critic": [], "actor": []}
+        plain = isinstance(buffer, ReplayBuffer) and not isinstance(buffer.observations, dict)
+        if plain and model._n_updates and buffer.size() > 1:
+            with _unseen(), torch.no_grad():
+                signals |= self._look(buffer)
+        self._remember()
+        return signals
+
+    def close(self) -> None:
+        """Let go of the model."""
+        for hook in self._hooks:
+            hook.remove()
+
+    def _look(self, buffer: Any) -> dict[str, float]:
+        model = self._model
+        chosen = self._rng.integers(0, buffer.size(), LOOKED_AT)
+        batch = buffer._get_samples(chosen, env=model._vec_normalize_env)
+        target = self._targets(batch)
+        values = self._values(batch.observations, batch.actions)
+        errors = values - target
+        bound = self._reward_abs_max / (1.0 - model.gamma) + self._entropy_bound(batch)
+        highest = float(values.abs().max())
+        signals = {
+            "critic.loss": float((errors**2).mean()),
+            "q.mean": float(values.mean()),
+            "q.abs_max": highest,
+            "q.bound": bound,
+            "q.bound_ratio": highest / bound if bound > 0 else 0.0,
+            "td.abs_mean": float(errors.abs().mean()),
+            "td.abs_max": float(errors.abs().max()),
+            "td.target_std": float(target.std()),
+        }
+        drawn = self._rng.integers(0, buffer.size() * buffer.n_envs, model.batch_size)
+        signals["replay.duplicate_share"] = 1.0 - len(np.unique(drawn)) / len(drawn)
+        newest = (buffer.pos - 1 - np.arange(min(LOOKED_AT, buffer.size()))) % buffer.buffer_size
+        fresh = buffer._get_samples(newest, env=model._vec_normalize_env)
+        surprise = self._values(fresh.observations, fresh.actions) - self._targets(fresh)
+        familiar = float(errors.abs().mean())
+        signals["td.fresh_ratio"] = float(surprise.abs().mean()) / familiar if familiar else 1.0
+        signals |= _observations(batch.observations.cpu().numpy()) | self._memory(buffer, chosen)
+        return signals | self._changes(batch, fresh)
+
+    def _memory(self, buffer: Any, chosen: Any) -> dict[str, float]:
+        """Whether transitions are put together rightly."""
+        signals: dict[str, float] = {}
+        if self._truncations and hasattr(buffer, "handle_timeout_termination"):
+            kept = bool(buffer.handle_timeout_termination)
+            signals["replay.truncated_as_terminated"] = 0.0 if kept else 1.0
+        if buffer.optimize_memory_usage:
+            return signals
+        later = (chosen + 1) % buffer.buffer_size
+        follows = (later != buffer.pos) & (later < max(buffer.size(), 1))
+        follows &= ~(buffer.dones[chosen].astype(bool).any(axis=1))
+        if follows.any():
+            after, seen = (
+                buffer.next_observations[chosen[follows]],
+                buffer.observations[later[follows]],
+            )
+            different = (after != seen).reshape(len(after), -1).any(axis=1)
+            signals["replay.misaligned_share"] = float(different.mean())
+        return signals
+
+    def _changes(self, batch: Any, fresh: Any) -> dict[str, float]:
+        """How far networks and policy have moved since the last Step."""
+        critic, before, target_before = _flat(self._critic()), *self._critics_before
+        target = _flat(self._target())
+        signals = {
+            "critic.update_ratio": _ratio(critic - before, before),
+            "target.drift": _ratio(critic - target, critic),
+            "target.change": _ratio(target - target_before, target_before),
+        }
+        if self._discrete:
+            return signals
+        actor = self._model.actor
+        now = (
+            actor(batch.observations, deterministic=True)
+            if _draws(actor)
+            else actor(batch.observations)
+        )
+        signals["actor.update_ratio"] = _ratio(
+            _flat(list(actor.parameters())) - self._actor_before, self._actor_before
+        )
+        signals["action.saturation"] = float((now.abs() > 0.99).float().mean())
+        if not _draws(actor):
+            gap = (fresh.actions - actor(fresh.observations)).abs().mean()
+            signals["action.noise"] = float(gap)
+            then = torch.func.functional_call(actor, self._weights_before, (batch.observations,))
+            better = self._first(batch.observations, now) - self._first(batch.observations, then)
+            signals["actor.improvement"] = float(better.mean())
+        return signals
+
+    def _targets(self, batch: Any) -> Tensor:
+        """What the critics should say, as the model's own update works it out."""
+        model = self._model
+        discounts = getattr(batch, "discounts", None)
+        discount = model.gamma if discounts is None else discounts
+        if self._discrete:
+            following = model.q_net_target(batch.next_observations).max(dim=1).values.reshape(-1, 1)
+        elif _draws(model.actor):
+            actions, log_prob = model.actor.action_log_prob(batch.next_observations)
+            following = torch.cat(model.critic_target(batch.next_observations, actions), dim=1)
+            weight = self._entropy_weight()
+            following = following.min(dim=1, keepdim=True).values - weight * log_prob.reshape(-1, 1)
+        else:
+            actions = model.actor_target(batch.next_observations)
+            following = torch.cat(model.critic_target(batch.next_observations, actions), dim=1)
+            following = following.min(dim=1, keepdim=True).values
+        target: Tensor = batch.rewards + (1.0 - batch.dones) * discount * following
+        return target
+
+    def _values(self, observations: Tensor, actions: Tensor) -> Tensor:
+        """Each critic's value of these actions, a column each."""
+        if self._discrete:
+            return torch.gather(self._model.q_net(observations), 1, actions.long())
+        return torch.cat(self._model.critic(observations, actions), dim=1)
+
+    def _first(self, observations: Tensor, actions: Tensor) -> Tensor:
+        values: Tensor = self._model.critic(observations, actions)[0]
+        return values
+
+    def _entropy_weight(self) -> float:
+        model = self._model
+        if getattr(model, "log_ent_coef", None) is not None:
+            return float(model.log_ent_coef.exp())
+        return float(model.ent_coef_tensor)
+
+    def _entropy_bound(self, batch: Any) -> float:
+        """What SAC's entropy bonus can add to a value."""
+        if self._discrete or not _draws(self._model.actor):
+            return 0.0
+        _, log_prob = self._model.actor.action_log_prob(batch.observations)
+        bonus = self._entropy_weight() * float(log_prob.abs().max())
+        return bonus / (1.0 - float(self._model.gamma))
+
+    def _critic(self) -> Sequence[Tensor]:
+        return list((self._model.q_net if self._discrete else self._model.critic).parameters())
+
+    def _target(self) -> Sequence[Tensor]:
+        model = self._model
+        return list((model.q_net_target if self._discrete else model.critic_target).parameters())
+
+    def _remember(self) -> None:
+        self._critics_before = _flat(self._critic()), _flat(self._target())
+        if not self._discrete:
+            actor = self._model.actor
+            self._actor_before = _flat(list(actor.parameters()))
+            self._weights_before = {n: p.detach().clone() for n, p in actor.named_parameters()}
+
+    def _watcher(self, part: str, network: Any) -> Any:
+        def before_step(*_: Any) -> None:
+            self._note(part, [p.grad for p in network.parameters()])
+
+        return before_step
+
+    def _note(self, part: str, grads: Sequence[Tensor | None]) -> None:
+        norms = [grad.detach().norm() for grad in grads if grad is not None]
+        if norms:
+            self._norms[part].append(float(torch.stack(norms).norm()))
+
+
+def _draws(actor: Any) -> bool:
+    """Whether an actor is stochastic, as SAC's is."""
+    return hasattr(actor, "action_log_prob")
+
+
+def _ratio(change: Tensor, of: Tensor) -> float:
+    return float(change.norm()) / (float(of.norm()) + 1e-12)
+
+
+@contextmanager
+def _unseen() -> Iterator[None]:
+    """Leave every random number generator of the run as it was."""
+    state = np.random.get_state()  # noqa: NPY002 - Stable-Baselines3 draws from this one
+    with torch.random.fork_rng():
+        try:
+            yield
+        finally:
+            np.random.set_state(state)  # noqa: NPY002

@@ -1,0 +1,244 @@
+"""Any training loop, watched in three lines.
+
+    watch = steadyrl.Watch("runs/mine", family="ppo", total_env_steps=1_000_000)
+    ...
+    watch.log(env_steps, {"policy.kl": kl, "eval.return_mean": score})
+    ...
+    watch.close()
+
+The run is recorded as one of ours, so `steadyrl diagnose` and `steadyrl report` open it. Watching
+never takes the training down: a full disk or a value that is no number is said once, and training
+goes on.
+"""
+
+from __future__ import annotations
+
+import difflib
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from steadyrl.core.catalogue import CATALOGUE
+from steadyrl.core.configs.foreign import Family, ForeignConfig
+from steadyrl.core.configs.run import EnvironmentConfig
+from steadyrl.core.errors import SteadyError
+from steadyrl.core.machine import MachineMeter
+from steadyrl.core.records import Diagnosis, Finding, RunSummary, Step
+from steadyrl.stability.monitor import Monitor
+from steadyrl.stability.remedies import REMEDIES
+from steadyrl.store.foreign.mapping import OWN, NameTable, load_table, telling
+from steadyrl.store.run_directory import RunDirectory, free_run_path
+
+
+def say_on_stderr(line: str) -> None:
+    """The default way to tell people."""
+    sys.stderr.write(f"steadyrl: {line}\n")
+
+
+@dataclass(frozen=True, kw_only=True)
+class About:
+    """What is known of a run before it starts."""
+
+    family: Family = "unknown"
+    total_env_steps: int = 0
+    settings: Mapping[str, Any] | None = None
+    environment: str = ""
+    seed: int = 0
+    source: str = "a loop of its own"
+
+
+class Watch:
+    """Records and judges what a loop measures."""
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        family: Family = "unknown",
+        total_env_steps: int = 0,
+        settings: Mapping[str, Any] | None = None,
+        names: str | Path | NameTable = OWN,
+        about: About | None = None,
+        say: Callable[[str], None] = say_on_stderr,
+    ) -> None:
+        """Begin to record at `path` (or at path-2, path-3 ... if there is a run already).
+
+        Args:
+            path: the run's folder.
+            family: which algorithm it is, so that its rules are used.
+            total_env_steps: the budget; rules about progress need it.
+            settings: hyperparameters, under our names or those of `names`.
+            names: how your values are called: a built-in table (sb3, cleanrl, rllib, trl), a
+                mapping file, or our own names (default; 'steadyrl signals' lists them).
+            about: all that is known, in place of family, total_env_steps and settings.
+            say: who is told of findings, a line each.
+        """
+        known = about or About(family=family, total_env_steps=total_env_steps, settings=settings)
+        self._names = names if isinstance(names, NameTable) else load_table(names)
+        self._say = say
+        self._told: set[str] = set()
+        path = Path(path)
+        self.path = free_run_path(path.parent, path.name)
+        self.config = _config(known, self._names)
+        self._store: RunDirectory | None = None
+        self._began = time.monotonic()
+        self._last: Step | None = None
+        self._returns: list[float] = []
+        self._monitor = Monitor(self.config)
+        self._machine: MachineMeter | None = None
+        self._written("begin", self._begin)
+
+    def log(self, env_steps: int, values: Mapping[str, Any]) -> list[Finding]:
+        """Take what was measured now; returns (and tells) what is newly found."""
+        numbers = {name: v for name, value in values.items() if (v := self._number(name, value))}
+        signals = self._names.translate({name: found[0] for name, found in numbers.items()})
+        signals = {name: v for name, v in signals.items() if name in CATALOGUE or telling(name)}
+        self._advise(numbers, signals)
+        return self.record(env_steps, signals)
+
+    def record(self, env_steps: int, signals: Mapping[str, float]) -> list[Finding]:
+        """Take signals under our own names, as they are."""
+        machine = self._machine.read() if self._machine else {}
+        index = self._last.index + 1 if self._last else 1
+        seconds = time.monotonic() - self._began
+        return self.take(Step(index, int(env_steps), seconds, {**signals, **machine}))
+
+    def take(self, step: Step) -> list[Finding]:
+        """Record and judge a Step that is ready."""
+        self._last = step
+        for name in ("eval.return_mean", "rollout.return_mean"):
+            if name in step.signals:
+                self._returns.append(step.signals[name])
+                break
+        findings = self._monitor.observe(step)
+        self._written("record", lambda store: store.append_step(step))
+        for finding in findings:
+            record = {k: v for k, v in finding.to_json().items() if k != "step"}
+            self.note("finding", **record)
+            self._say(
+                f"env step {finding.env_steps:,}: {finding.severity}: {finding.rule} "
+                f"{finding.name}: {finding.message}"
+            )
+        return findings
+
+    def note(self, kind: str, **details: Any) -> None:
+        """Record something that happened, as an event."""
+        step = self._last.index if self._last else 0
+        self._written("record", lambda store: store.append_event(kind, step, **details))
+
+    @property
+    def findings(self) -> list[Finding]:
+        """Everything found so far."""
+        return list(self._monitor.findings)
+
+    @property
+    def sick(self) -> bool:
+        """Whether anything severe has been found."""
+        return any(finding.severity == "severe" for finding in self._monitor.findings)
+
+    def diagnose(self) -> list[Diagnosis]:
+        """What explains the findings, most likely first."""
+        return self._monitor.diagnose()
+
+    def close(self, status: Any = "finished", message: str = "") -> None:
+        """Write diagnosis and summary; say what was found and where it lies."""
+        if self._store is None:
+            return
+        diagnoses = self.diagnose()
+        for diagnosis in diagnoses:
+            self.note("diagnosis", **diagnosis.to_json())
+        self._written("finish", lambda store: store.write_summary(self._summary(status, message)))
+        self._store.close()
+        self._store = None
+        if diagnoses:
+            first = diagnoses[0]
+            self._say(f"likely {first.cause} {first.name} ({first.confidence:.2f})")
+            for remedy in first.remedies:
+                self._say(f"remedy {remedy}: {REMEDIES[remedy].effect}")
+        self._say(f"recorded in {self.path}: steadyrl diagnose {self.path}")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None:
+            self.close()
+        else:
+            self.close("interrupted" if kind is KeyboardInterrupt else "failed", str(error))
+
+    def _begin(self, _store: RunDirectory | None = None) -> None:
+        self._store = RunDirectory.create(self.path, self.config)
+        self._store.append_event("started", 0, source=self.config.source)
+        self._machine = MachineMeter(self.path)
+
+    def _written(self, doing: str, work: Callable[[RunDirectory], None]) -> None:
+        """Write, and survive if that is not possible."""
+        if self._store is None and doing != "begin":
+            return
+        try:
+            work(self._store)  # type: ignore[arg-type] # 'begin' makes it
+        except SteadyError as error:
+            if self._store is not None:
+                self._store.close()
+            self._store = None
+            self._say(f"{error} Watching goes on, but nothing more is recorded.")
+
+    def _number(self, name: str, value: Any) -> tuple[float] | None:
+        try:
+            return (float(value),)
+        except (TypeError, ValueError, RuntimeError):
+            self._once(name, f"'{name}' is left out: {type(value).__name__} is no number.")
+            return None
+
+    def _advise(self, given: Mapping[str, Any], used: Mapping[str, float]) -> None:
+        """Say once which names are not understood."""
+        known = {name for name, _ in self._names.sources_of(given).values()}
+        ignored = {*self._names.steps, *self._names.seconds}
+        for name in given:
+            if name not in known and name not in used and name not in ignored:
+                near = difflib.get_close_matches(name, CATALOGUE, n=1)
+                hint = f" Did you mean '{near[0]}'?" if near else ""
+                if near or self._names is OWN:
+                    self._once(name, f"'{name}' is no signal and is left out.{hint}")
+
+    def _once(self, key: str, line: str) -> None:
+        if key not in self._told:
+            self._told.add(key)
+            self._say(line)
+
+    def _summary(self, status: Any, message: str) -> RunSummary:
+        last = self._last or Step(0, 0, 0.0, {})
+        return RunSummary(
+            status=status,
+            algorithm=self.config.family,
+            environment=self.config.environment.id,
+            seed=self.config.seed,
+            steps=last.index,
+            env_steps=last.env_steps,
+            seconds=round(last.seconds, 3),
+            message=message,
+            last_signals=last.signals,
+            best_return=max(self._returns, default=None),
+            final_return=self._returns[-1] if self._returns else None,
+        )
+
+
+def _config(about: About, names: NameTable) -> ForeignConfig:
+    return ForeignConfig(
+        source=names.name if about.source == About.source and names is not OWN else about.source,
+        family=about.family,
+        total_env_steps=about.total_env_steps,
+        environment=EnvironmentConfig(id=about.environment or "unknown"),
+        seed=about.seed,
+        known=names.known(about.settings or {}),
+        weaker=names.weaker(names.signals),
+    )

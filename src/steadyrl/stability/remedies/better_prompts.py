@@ -1,0 +1,28 @@
+"""R360: rewards that teach nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from steadyrl.core.configs.run import RunConfig
+from steadyrl.stability.rules import Remedy
+from steadyrl.stability.window import Window
+
+
+def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
+    """The settings are another program's."""
+    del config, window
+    return None
+
+
+REMEDY = Remedy(
+    id="R360",
+    name="better-prompts",
+    effect="Leave out prompts that all completions solve or none does, grade the reward "
+    "(partial credit), and print rewards beside completions to see that the function "
+    "works.",
+    safety="advice",
+    side_effects="None known.",
+    propose=propose,
+)

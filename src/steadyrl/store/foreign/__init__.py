@@ -1,0 +1,1 @@
+"""Reading what other programs recorded: event files, tables, trainer states."""

@@ -1,0 +1,172 @@
+"""From other programs' names to our signals. One YAML file each; a user's own file has the form.
+
+    signals:
+      policy.kl: {from: train/approx_kl, weaker: only the last epoch, trust: 0.8}
+      policy.entropy: {from: train/entropy_loss, times: -1}
+      rollout.return_mean: {from: charts/episodic_return, last: 100}
+
+A signal that says less than ours is marked `weaker`; causes that rest on it lose confidence.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+
+from steadyrl.core.catalogue import CATALOGUE
+from steadyrl.core.config import Settings, read_yaml, setting
+from steadyrl.core.configs.foreign import Doubt, Family, Scalar
+from steadyrl.core.errors import ConfigError
+
+OTHER = "other."  # names that no table knows, kept because a NaN in a loss is worth knowing
+_TELLING = ("loss", "grad")
+
+
+def _as_tuple(value: object) -> object:
+    return (
+        (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list) else value
+    )
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(_as_tuple)]
+
+
+class Source(Settings):
+    """Where one of our signals comes from."""
+
+    names: Names = Field(alias="from", description="its names there, best first")
+    times: float = setting(1.0, "factor that leads to our unit and sign")
+    last: int = setting(0, "mean of so many newest values, for values recorded episode by episode")
+    weaker: str = setting("", "in what it says less than our signal")
+    trust: float = setting(1.0, "how far it can be trusted", low=0.0, high=1.0)
+    nan: str = setting("broken", "what a NaN says: broken, or absent for 'could not be measured'")
+    only_with: Names = setting((), "names that must be there too, for names of several meanings")
+    only_without: Names = setting((), "names that must not be there")
+    over_first: bool = setting(False, "as a share of its own first value")
+    unless: dict[str, float] = setting({}, "not measured where another name has this value")
+
+
+class NameTable(Settings):
+    """How one program names what it records."""
+
+    name: str = setting("", "what the program is called")
+    tested_with: str = setting("", "versions of it")
+    recognise: Names = setting((), "names of which one is enough to know the program by")
+    families: dict[Family, Names] = setting({}, "algorithms by names that only they record")
+    steps: Names = setting((), "columns that count environment steps, best first")
+    seconds: Names = setting((), "columns of seconds since the start")
+    signals: dict[str, Source] = setting({}, "our signals by what they are made of")
+    settings: dict[str, str] = setting({}, "our settings' names there")
+    advice: dict[str, str] = setting({}, "how to record what is missing, by signal; 'default'")
+
+    def sources_of(self, present: Iterable[str]) -> dict[str, tuple[str, Source]]:
+        """For each signal that can be had from these names: the name, and how."""
+        names = set(present)
+        found = {}
+        for signal, source in self.signals.items():
+            name = next((name for name in source.names if name in names), None)
+            fits = names.issuperset(source.only_with) and names.isdisjoint(source.only_without)
+            if name is not None and fits:
+                found[signal] = name, source
+        return found
+
+    def family_of(self, present: Iterable[str]) -> Family:
+        """The algorithm that records such names."""
+        names = set(present)
+        for family, wanted in self.families.items():
+            if all(name in names for name in wanted):
+                return family
+        return "unknown"
+
+    def translate(self, values: Mapping[str, float]) -> dict[str, float]:
+        """One moment's values as our signals; what has no name here is kept if it is telling."""
+        sources = self.sources_of(values)
+        signals = {}
+        for signal, (name, source) in sources.items():
+            if source.over_first or source.last:  # need the past, which a single moment has not
+                continue
+            value = values[name] * source.times
+            if math.isnan(value) and source.nan == "absent":
+                continue
+            if any(values.get(other) == excluded for other, excluded in source.unless.items()):
+                continue
+            signals[signal] = value
+        used = {name for name, _ in sources.values()}
+        signals |= {name: v for name, v in values.items() if name in CATALOGUE}
+        kept = {name: v for name, v in values.items() if name not in used and telling(name)}
+        return signals | {OTHER + name: v for name, v in kept.items() if name not in CATALOGUE}
+
+    def known(self, settings: Mapping[str, Any]) -> dict[str, Scalar]:
+        """Settings by our names, whichever of the two they were given under."""
+        plain = {n: v for n, v in settings.items() if isinstance(v, bool | int | float | str)}
+        theirs = {ours: plain[name] for ours, name in self.settings.items() if name in plain}
+        return {**plain, **theirs}
+
+    def weaker(self, signals: Iterable[str]) -> dict[str, Doubt]:
+        """Which of these signals say less than ours."""
+        found = {name: self.signals[name] for name in signals if name in self.signals}
+        return {
+            name: Doubt(because=source.weaker, trust=source.trust)
+            for name, source in found.items()
+            if source.weaker
+        }
+
+
+OWN = NameTable(name="own names")  # signals under our own names, and nothing else
+
+
+def telling(name: str) -> bool:
+    """Whether a number under this name should never be NaN."""
+    return any(part in name.lower() for part in _TELLING)
+
+
+@cache
+def built_in() -> Mapping[str, NameTable]:
+    """The tables that come with the package."""
+    folder = resources.files("steadyrl").joinpath("store", "foreign", "mappings")
+    tables = {}
+    for file in sorted(folder.iterdir(), key=str):
+        if file.name.endswith(".yaml"):
+            text = file.read_text("utf-8")
+            tables[file.name.removesuffix(".yaml")] = _parse(text, source=file.name)
+    return tables
+
+
+def load_table(source: str | Path) -> NameTable:
+    """A built-in table by its name, or one of your own from a YAML file."""
+    tables = built_in()
+    if str(source) in tables:
+        return tables[str(source)]
+    path = Path(source)
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        known = ", ".join(tables)
+        raise ConfigError(
+            f"{source}: cannot be read as a mapping ({error}). Give a YAML file, or one of: "
+            f"{known}."
+        ) from None
+    return _parse(text, source=str(path))
+
+
+def recognised(names: Iterable[str]) -> NameTable | None:
+    """The built-in table that knows most of these names, if any program is recognised."""
+    present = set(names)
+    candidates = [t for t in built_in().values() if any(n in present for n in t.recognise)]
+    return max(candidates, key=lambda table: len(table.sources_of(present)), default=None)
+
+
+def _parse(text: str, *, source: str) -> NameTable:
+    table = NameTable.parse(read_yaml(text, source=source), source=source)
+    unknown = [name for name in table.signals if name not in CATALOGUE]
+    if unknown:
+        raise ConfigError(
+            f"{source}: signals: there is no signal '{unknown[0]}'. 'steadyrl signals' lists them."
+        )
+    return table

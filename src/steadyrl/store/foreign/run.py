@@ -1,0 +1,229 @@
+"""A run recorded by another program: found, recognised, and read as Steps of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from steadyrl.core.catalogue import CATALOGUE
+from steadyrl.core.configs.foreign import Family, ForeignConfig
+from steadyrl.core.errors import RunNotFound, StoreError
+from steadyrl.core.records import Step
+from steadyrl.store.foreign.event_files import EventFolder, event_files
+from steadyrl.store.foreign.mapping import OTHER, OWN, NameTable, Source, recognised, telling
+from steadyrl.store.foreign.series import Series, running_mean, to_steps, without_restarts
+from steadyrl.store.foreign.tables import (
+    Table,
+    read_csv,
+    read_json_lines,
+    read_monitor,
+    read_trainer_state,
+    to_series,
+)
+
+THIN = 1000  # Steps that a longer log is reduced to
+EPISODES = 100  # whose mean is the return of training episodes
+
+# What a run's folder may hold, most complete first. Monitor files are added to any of them.
+_TABLES = {
+    "result.json": read_json_lines,
+    "progress.csv": read_csv,
+    "progress.json": read_json_lines,
+    "trainer_state.json": read_trainer_state,
+}
+_BY_SUFFIX = {".csv": read_csv, ".json": read_json_lines, ".jsonl": read_json_lines}
+
+
+class ForeignRun:
+    """Reads like a run directory of ours: `path`, `config`, `steps()`, `events()`, `summary()`."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        mapping: NameTable | None = None,
+        family: Family | None = None,
+        total_env_steps: int = 0,
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.path = path
+        self._given, self._family = mapping, family
+        self._total, self._settings = total_env_steps, settings or {}
+        self._events = EventFolder(path) if path.is_dir() else None
+        self._tags: dict[str, Series] = {}
+        self._seen: tuple[object, ...] = ()
+        self.mapping = mapping or OWN
+        self.problems: list[str] = []
+        self.config = ForeignConfig()
+        self._steps: list[Step] = []
+        self.refresh()
+
+    def refresh(self) -> bool:
+        """Read what is new; true if anything was."""
+        files = _files(self.path)
+        if not files:
+            raise RunNotFound(
+                f"{self.path}: no run here. Known are our run directories, TensorBoard event "
+                "files, progress.csv or .json, monitor.csv, result.json, trainer_state.json, and "
+                "any CSV or JSONL file with --mapping."
+            )
+        seen = tuple((file, file.stat().st_size, file.stat().st_mtime_ns) for file in files)
+        if seen == self._seen:
+            return False
+        self._seen = seen
+        named, problems = self._read(files)
+        self.mapping = self._given or recognised(named) or OWN
+        signals = self._translate(named)
+        signals, replaced = without_restarts(signals)
+        if replaced:
+            problems.append(f"restarted on the way: {replaced} values of the past were replaced.")
+        self._steps = to_steps(signals, thin=THIN)
+        self.problems = problems
+        self.config = ForeignConfig(
+            source=self.mapping.name,
+            family=self._family or self.mapping.family_of(named),
+            total_env_steps=self._total,
+            known=self.mapping.known(self._settings),
+            weaker=self.mapping.weaker(signals),
+        )
+        return True
+
+    def steps(self) -> Iterator[Step]:
+        """All Steps."""
+        return iter(self._steps)
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        """Nothing is known of events."""
+        return iter(())
+
+    def summary(self) -> dict[str, Any]:
+        """How far it went, in the form of a run's summary."""
+        returns = [
+            step.signals[name]
+            for step in self._steps
+            for name in ("eval.return_mean", "rollout.return_mean")
+            if name in step.signals
+        ]
+        last = self._steps[-1] if self._steps else None
+        return {
+            "status": "recorded",
+            "message": f"by {self.config.source}" if self.config.source else "",
+            "env_steps": last.env_steps if last else 0,
+            "seconds": last.seconds if last else 0.0,
+            "final_return": returns[-1] if returns else None,
+            "best_return": max(returns, default=None),
+        }
+
+    def _read(self, files: list[Path]) -> tuple[dict[str, Series], list[str]]:
+        """All series under their own names, from the most complete source and the monitors."""
+        table = next((_table(file) for file in files if _is_table(file, self.path)), None)
+        problems = list(table.problems) if table else []
+        named: dict[str, Series] = {}
+        if table is not None:
+            names = self._given or recognised(table.names()) or OWN
+            named = to_series(table.rows, names.steps, names.seconds)
+        elif self._events is not None and event_files(self.path):
+            for tag, series in self._events.read().items():
+                known = self._tags.get(tag)
+                self._tags[tag] = series if known is None else Series.joined([known, series])
+            problems += self._events.problems()
+            named = dict(self._tags)
+        monitors = [file for file in files if file.name.endswith("monitor.csv")]
+        if monitors and not any("ep_rew" in name for name in named):
+            named |= _monitored(monitors, problems)
+        return named, problems
+
+    def _translate(self, named: Mapping[str, Series]) -> dict[str, Series]:
+        """Our signals, made as the table says."""
+        sources = self.mapping.sources_of(named)
+        signals: dict[str, Series] = {}
+        for signal, (name, source) in sources.items():
+            series = named[name]
+            if source.nan == "absent":
+                series = series.take(~np.isnan(series.values))
+            for other, excluded in source.unless.items():
+                if other in named:
+                    there = named[other].steps[named[other].values == excluded]
+                    series = series.take(~np.isin(series.steps, there))
+            if source.last:
+                series = running_mean(series, source.last)
+            signals[signal] = series.times_factor(_factor(source, series))
+        used = {name for name, _ in sources.values()}
+        for name, series in named.items():
+            if name in CATALOGUE:
+                signals.setdefault(name, series)
+            elif name not in used and telling(name):
+                signals[OTHER + name] = series
+        return signals
+
+
+def _factor(source: Source, series: Series) -> float:
+    """What leads to our unit: a number, or one over the first value."""
+    if not source.over_first or not len(series):
+        return source.times
+    first = float(series.values[0])
+    return 1.0 / first if first and np.isfinite(first) else float("nan")
+
+
+def find_runs(path: Path) -> list[Path]:
+    """The runs under a path: itself, or every folder below it that holds one."""
+    if path.is_file() or is_run(path):
+        return [path]
+    if not path.is_dir():
+        raise RunNotFound(f"{path}: there is nothing here.")
+    found = [folder for folder in sorted(path.rglob("*")) if folder.is_dir() and is_run(folder)]
+    inside = [p for p in found if not any(_within(p, other) for other in found if other != p)]
+    if not inside:
+        raise RunNotFound(f"{path}: neither a run nor a folder of runs.")
+    return inside
+
+
+def is_run(folder: Path) -> bool:
+    """Whether a folder holds a run of ours or of a program that is known here."""
+    return is_own(folder) or bool(_files(folder))
+
+
+def is_own(folder: Path) -> bool:
+    """Whether a folder holds a run of ours."""
+    return (folder / "config.yaml").is_file() and not event_files(folder)
+
+
+def _within(path: Path, other: Path) -> bool:
+    """Our runs have a TensorBoard mirror inside, which is not another run."""
+    return is_own(other) and path.is_relative_to(other)
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        return []
+    tables = [path / name for name in _TABLES if (path / name).is_file()]
+    return [*tables, *event_files(path), *sorted(path.glob("*monitor.csv"))]
+
+
+def _is_table(file: Path, path: Path) -> bool:
+    return file.name in _TABLES or (file == path and not file.name.endswith("monitor.csv"))
+
+
+def _table(file: Path) -> Table:
+    read = _TABLES.get(file.name) or _BY_SUFFIX.get(file.suffix)
+    if read is None:
+        raise StoreError(f"{file}: neither .csv, .json nor .jsonl. Which log is it?")
+    return read(file)
+
+
+def _monitored(files: list[Path], problems: list[str]) -> dict[str, Series]:
+    """Returns and lengths of training episodes from Monitor files, one per environment."""
+    rows = []
+    for file in files:
+        table = read_monitor(file)
+        problems += table.problems
+        rows += [{**row, "steps": row["steps"] * len(files)} for row in table.rows]
+    rows.sort(key=lambda row: row["steps"])
+    named = to_series(rows, ("steps",), ("t",))
+    names = {"r": "rollout.return_mean", "l": "rollout.length_mean"}
+    return {ours: running_mean(named[key], EPISODES) for key, ours in names.items() if key in named}

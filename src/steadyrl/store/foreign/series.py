@@ -1,0 +1,140 @@
+"""One quantity over time, as a log holds it; and how many of them become Steps.
+
+Logs record different things at different moments: losses at each update, returns at each episode's
+end, evaluations now and then. The moments of the updates become Steps; what was recorded since the
+one before is reduced as the catalogue declares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steadyrl.core.catalogue import CATALOGUE
+from steadyrl.core.coarsen import reduce_blocks
+from steadyrl.core.records import Step
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.int64]
+
+_EPISODIC = ("rollout.", "eval.")  # recorded when episodes end, not when the networks learn
+_INTERLEAVED = 0.1  # share of backward steps above which several writers share a log
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Values in the order in which they were recorded."""
+
+    steps: Places
+    times: Floats  # seconds; of the clock, or since the start
+    values: Floats
+
+    @staticmethod
+    def joined(parts: Sequence[Series]) -> Series:
+        """One after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        return Series(
+            np.concatenate([part.steps for part in parts]),
+            np.concatenate([part.times for part in parts]),
+            np.concatenate([part.values for part in parts]),
+        )
+
+    def take(self, which: Places | NDArray[np.bool_]) -> Series:
+        """Some of the values."""
+        return Series(self.steps[which], self.times[which], self.values[which])
+
+    def times_factor(self, factor: float) -> Series:
+        """In another unit."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            return Series(self.steps, self.times, self.values * factor)
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+
+def without_restarts(signals: Mapping[str, Series]) -> tuple[dict[str, Series], int]:
+    """By rising steps, and how many values restarts have replaced.
+
+    Where a log goes back and on from there, the run was restarted: whatever had been recorded
+    beyond that point is history that did not happen. A single late value is put in its place.
+    """
+    restarts = {moment for series in signals.values() for moment in _restarts(series)}
+    result, replaced = {}, 0
+    for name, series in signals.items():
+        void = np.zeros(len(series), dtype=bool)
+        for step, time in restarts:
+            void |= (series.steps >= step) & (series.times < time)
+        replaced += int(np.count_nonzero(void))
+        rest = series.take(~void)
+        result[name] = rest.take(np.argsort(rest.steps, kind="stable"))
+    return result, replaced
+
+
+def _restarts(series: Series) -> list[tuple[int, float]]:
+    """Where a series goes back for good: the step it goes on from, and when."""
+    steps = series.steps
+    back = (np.flatnonzero(np.diff(steps) < 0) + 1).tolist()
+    if len(back) > max(3, _INTERLEAVED * len(steps)):
+        return []
+    for_good = [at for at in back if at + 1 < len(steps) and steps[at + 1] < steps[at - 1]]
+    return [(int(steps[at]), float(series.times[at])) for at in for_good]
+
+
+def running_mean(series: Series, count: int) -> Series:
+    """Each value replaced by the mean of the last `count`; what is not finite is left out."""
+    series = series.take(np.isfinite(series.values))
+    if not len(series):
+        return series
+    sums = np.concatenate([[0.0], np.cumsum(series.values)])
+    ends = np.arange(1, len(series) + 1)
+    starts = np.maximum(ends - count, 0)
+    return Series(series.steps, series.times, (sums[ends] - sums[starts]) / (ends - starts))
+
+
+def to_steps(signals: Mapping[str, Series], *, thin: int) -> list[Step]:
+    """Steps at the moments of the updates, at most about `thin` of them."""
+    signals = {name: series for name, series in signals.items() if len(series)}
+    if not signals:
+        return []
+    anchors = _anchors(signals)
+    if len(anchors) > thin:
+        size = -(-len(anchors) // thin)
+        anchors = np.append(anchors[size - 1 :: size], anchors[-1:])
+        anchors = np.unique(anchors)
+    times = _times(signals, anchors)
+    values: list[dict[str, float]] = [{} for _ in anchors]
+    for name, series in signals.items():
+        declared = CATALOGUE.get(name)
+        blocks = np.searchsorted(anchors, series.steps, side="left")
+        with np.errstate(invalid="ignore", over="ignore"):  # NaN and infinity are to be found
+            held, reduced = reduce_blocks(
+                blocks, series.values, declared.reduce if declared else "mean"
+            )
+        for block, value in zip(held.tolist(), reduced.tolist(), strict=True):
+            values[block][name] = value
+    begin = min(float(series.times[0]) for series in signals.values())
+    return [
+        Step(index + 1, int(anchor), max(0.0, float(time) - begin), found)
+        for index, (anchor, time, found) in enumerate(zip(anchors, times, values, strict=True))
+        if found
+    ]
+
+
+def _anchors(signals: Mapping[str, Series]) -> Places:
+    """The moments at which something but episodes was recorded, and the very last one."""
+    updates = [s.steps for name, s in signals.items() if not name.startswith(_EPISODIC)]
+    chosen = updates or [series.steps for series in signals.values()]
+    last = max(int(series.steps[-1]) for series in signals.values())
+    anchors: Places = np.unique(np.concatenate([*chosen, np.array([last], dtype=np.int64)]))
+    return anchors
+
+
+def _times(signals: Mapping[str, Series], anchors: Places) -> Floats:
+    """When each of the moments was, by the longest series."""
+    longest = max(signals.values(), key=len)
+    at = np.searchsorted(longest.steps, anchors, side="right") - 1
+    return longest.times[np.maximum(at, 0)]

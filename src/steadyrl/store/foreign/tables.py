@@ -1,0 +1,171 @@
+"""Logs that are tables: CSV, lines of JSON, a trainer's state. Each becomes series by name.
+
+Programs write these while they train and are killed while they write, so a torn last line, cells
+that are no numbers and lines that are no JSON are left out and counted, never fatal.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from steadyrl.core.errors import StoreError
+from steadyrl.store.foreign.series import Series
+
+Row = Mapping[str, float]
+_DEEPEST = 12  # nested records of RLlib are flattened so far
+_LARGEST = 1 << 31  # bytes of a table that are read; more is not a log
+
+
+@dataclass
+class Table:
+    """Rows of numbers, and what was wrong with the rest."""
+
+    rows: list[Row] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    def names(self) -> set[str]:
+        """All names that occur."""
+        return {name for row in self.rows for name in row}
+
+
+def read_csv(path: Path) -> Table:
+    """A CSV file with a line of names; lines beginning with # are comments."""
+    table, bad = Table(), 0
+    lines = (line for line in _text(path).splitlines() if line and not line.startswith("#"))
+    try:
+        for cells in csv.DictReader(lines, restkey=""):
+            row = {name: number(cell) for name, cell in cells.items() if name and cell}
+            found = {name: value for name, value in row.items() if value is not None}
+            bad += sum(value is None for value in row.values()) and not found
+            if found:
+                table.rows.append(found)
+    except csv.Error as error:
+        table.problems.append(f"{path.name}: reading stopped: {error}.")
+    if bad:
+        table.problems.append(f"{path.name}: {bad} lines hold no number.")
+    return table
+
+
+def read_json_lines(path: Path) -> Table:
+    """One JSON object per line; nested objects are flattened to a/b/c."""
+    table, bad = Table(), 0
+    for line in _text(path).splitlines():
+        if not line.strip():
+            continue
+        record = _json(line)
+        if not isinstance(record, dict):
+            bad += 1
+            continue
+        row = dict(_flat(record))
+        if row:
+            table.rows.append(row)
+    if bad:
+        table.problems.append(f"{path.name}: {bad} lines are not whole JSON objects.")
+    return table
+
+
+def read_trainer_state(path: Path) -> Table:
+    """`log_history` of transformers' trainer_state.json."""
+    state = _json(_text(path))
+    history = state.get("log_history") if isinstance(state, dict) else None
+    if not isinstance(history, list):
+        return Table(problems=[f"{path.name}: not a trainer's state (no list 'log_history')."])
+    rows = [dict(_flat(record)) for record in history if isinstance(record, dict)]
+    return Table([row for row in rows if row])
+
+
+def read_monitor(path: Path) -> Table:
+    """Stable-Baselines3's Monitor: return r, length l, time t of each episode."""
+    table = read_csv(path)
+    total = 0.0
+    rows: list[Row] = []
+    for row in table.rows:
+        if "r" in row and row.get("l", math.nan) >= 0:
+            total += row["l"]
+            rows.append({"r": row["r"], "l": row["l"], "t": row.get("t", 0.0), "steps": total})
+    return Table(rows, table.problems)
+
+
+def to_series(
+    rows: Iterable[Row], steps: Iterable[str], seconds: Iterable[str]
+) -> dict[str, Series]:
+    """Columns over the first of `steps` that a row has; without any, over the row's number."""
+    columns: dict[str, tuple[list[int], list[float], list[float]]] = {}
+    step_names, second_names = tuple(steps), tuple(seconds)
+    last = 0
+    for position, row in enumerate(rows):
+        step = next((row[name] for name in step_names if name in row), math.nan)
+        if step_names and not math.isfinite(step):
+            step = last  # e.g. a row of evaluations only
+        last = _whole(step if math.isfinite(step) else position + 1)
+        time = next((row[name] for name in second_names if name in row), float(position))
+        for name, value in row.items():
+            if name not in step_names:
+                column = columns.setdefault(name, ([], [], []))
+                column[0].append(last)
+                column[1].append(time)
+                column[2].append(value)
+    return {
+        name: Series(np.array(s, dtype=np.int64), np.array(t), np.array(v))
+        for name, (s, t, v) in columns.items()
+    }
+
+
+def number(text: Any) -> float | None:
+    """A cell as a number, or None; "True" and "False" are 1 and 0."""
+    if isinstance(text, bool) or text in ("True", "False", "true", "false"):
+        return float(str(text).lower() == "true")
+    try:
+        return float(text)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _whole(value: float) -> int:
+    return int(max(-(2.0**62), min(2.0**62, value)))
+
+
+def _flat(
+    record: Mapping[str, Any], prefix: str = "", depth: int = 0
+) -> Iterator[tuple[str, float]]:
+    for name, value in record.items():
+        if isinstance(value, dict):
+            if depth < _DEEPEST:
+                yield from _flat(value, f"{prefix}{name}/", depth + 1)
+        elif isinstance(value, int | float) or value in ("NaN", "nan", "Infinity", "-Infinity"):
+            found = number(value)
+            if found is not None:
+                yield f"{prefix}{name}", found
+
+
+def _json(text: str) -> Any:
+    """Strict JSON fast; the NaN and Infinity that Python writes are understood too."""
+    try:
+        return orjson.loads(text)
+    except ValueError:
+        pass
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _text(path: Path) -> str:
+    """The file's content; bytes that are no text become question marks."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(_LARGEST)
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be read: {error.strerror}.") from None
+    text = content.decode("utf-8", errors="replace").replace("\0", "")
+    return io.StringIO(text, newline=None).read()

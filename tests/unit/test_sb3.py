@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from stable_baselines3 import A2C, DDPG, DQN, PPO, SAC
+from stable_baselines3.common.callbacks import CallbackList, EvalCallback
+from stable_baselines3.common.logger import configure
+from stable_baselines3.common.monitor import Monitor
+from stable_baselines3.common.noise import NormalActionNoise
+from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
+
+from steadyrl.core.records import Step
+from steadyrl.integrations.sb3 import SteadyCallback
+from steadyrl.store.foreign.run import ForeignRun
+from steadyrl.store.run_directory import RunDirectory
+from steadyrl.verdict import judge
+
+SMALL = {"net_arch": [16, 16]}
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+def model_of(kind: str, **changes: Any) -> Any:
+    off: dict[str, Any] = {"policy_kwargs": dict(SMALL), "seed": 0, "learning_starts": 100}
+    off |= {"batch_size": 32, **changes}
+    noise = NormalActionNoise(np.zeros(1), 0.1 * np.ones(1))
+    match kind:
+        case "ppo":
+            return PPO("MlpPolicy", "CartPole-v1", n_steps=256, seed=0, **changes)
+        case "a2c":
+            return A2C("MlpPolicy", "CartPole-v1", seed=0, **changes)
+        case "ddpg":
+            return DDPG("MlpPolicy", "Pendulum-v1", action_noise=noise, **off)
+        case "sac":
+            return SAC("MlpPolicy", "Pendulum-v1", **off)
+        case _:
+            return DQN("MlpPolicy", "CartPole-v1", **off)
+
+
+def watched(model: Any, path: Path, steps: int, **options: Any) -> list[Step]:
+    callback = SteadyCallback(path, every=200, say=lambda _: None, **options)
+    model.learn(steps, callback=callback)
+    return list(RunDirectory.open(path).steps())
+
+
+@pytest.mark.parametrize("kind", ["ppo", "a2c", "ddpg", "sac", "dqn"])
+def test_a_watched_model_learns_exactly_what_it_would_alone(kind: str, tmp_path: Path) -> None:
+    alone = model_of(kind).learn(600)
+    model = model_of(kind)
+    steps = watched(model, tmp_path / "run", 600)
+    for name, weights in alone.policy.state_dict().items():
+        assert torch.equal(weights, model.policy.state_dict()[name]), name
+    assert steps
+
+
+def test_ppo_is_measured_where_stable_baselines_is_silent(tmp_path: Path) -> None:
+    steps = watched(model_of("ppo"), tmp_path / "run", 1024)
+    assert [step.env_steps for step in steps] == [256, 512, 768, 1024]
+    signals = steps[-1].signals
+    assert signals["policy.first_ratio_error"] < 1e-5
+    assert 0.0 < signals["policy.kl_first_epoch"] < signals["policy.kl"] < 0.1
+    assert signals["policy.gradient_norm_max"] >= signals["policy.gradient_norm"] > 0.0
+    assert signals["value.gradient_norm"] > 0.5  # as it was before clipping at 0.5
+    assert 0.5 < signals["policy.entropy_share"] <= 1.0
+    assert signals["policy.improvement"] > 0.0
+    assert signals["rollout.terminated_share"] == 1.0
+    assert "setting.entropy_weight" in signals
+
+
+def test_the_kl_is_that_of_the_whole_update(tmp_path: Path) -> None:
+    model = model_of("ppo", n_epochs=1, batch_size=256, learning_rate=0.01)
+    seen: dict[str, Any] = {}
+    callback = SteadyCallback(tmp_path / "run", every=200, say=lambda _: None)
+    kept = callback._on_rollout_end
+
+    def keep() -> None:
+        kept()
+        buffer = model.rollout_buffer
+        seen["samples"] = [
+            torch.as_tensor(array.reshape(256, *array.shape[2:]))
+            for array in (buffer.observations, buffer.actions, buffer.log_probs)
+        ]
+
+    callback._on_rollout_end = keep  # type: ignore[method-assign]
+    model.learn(256, callback=callback)
+    observations, actions, old = seen["samples"]
+    with torch.no_grad():
+        _, new, _ = model.policy.evaluate_actions(observations, actions.long().flatten())
+    gap = new - old.flatten()
+    (step,) = RunDirectory.open(tmp_path / "run").steps()
+    assert step.signals["policy.kl"] == pytest.approx(float((gap.exp() - 1 - gap).mean()), rel=1e-4)
+
+
+def test_ddpg_shows_values_targets_and_memory(tmp_path: Path) -> None:
+    model = model_of("ddpg")
+    signals = watched(model, tmp_path / "run", 600)[-1].signals
+    assert 0.0 < signals["q.bound_ratio"] < 1.0
+    assert signals["q.bound"] == pytest.approx(signals["rollout.reward_abs_max"] / 0.01, rel=0.5)
+    assert signals["replay.truncated_as_terminated"] == 0.0
+    assert signals["replay.misaligned_share"] == 0.0
+    assert signals["critic.gradient_norm"] > 0.0
+    assert signals["actor.gradient_norm"] > 0.0
+    assert signals["target.change"] > 0.0
+    assert signals["target.drift"] > 0.0
+    assert 0.01 < signals["action.noise"] < 0.6
+
+
+def test_a_buffer_that_takes_time_limits_for_ends_is_found_out(tmp_path: Path) -> None:
+    model = model_of("ddpg", replay_buffer_kwargs={"handle_timeout_termination": False})
+    watched(model, tmp_path / "run", 600)
+    verdict = judge(tmp_path / "run")
+    assert "D019" in {finding.rule for finding in verdict.findings}
+    assert verdict.diagnoses[0].cause == "C207"
+
+
+def test_something_severe_stops_the_run_if_asked_to(tmp_path: Path) -> None:
+    model = model_of("ppo", learning_rate=0.3, n_epochs=20)
+    watched(model, tmp_path / "run", 20_000, on_severe="stop")
+    assert model.num_timesteps < 20_000
+    store = RunDirectory.open(tmp_path / "run")
+    summary = store.summary()
+    assert summary is not None
+    assert summary["status"] == "stopped"
+    assert "entropy-collapsed" in summary["message"]
+    assert any(event["event"] == "action" for event in store.events())
+
+
+def test_something_severe_lowers_the_learning_rate_if_asked_to(tmp_path: Path) -> None:
+    model = model_of("ppo", learning_rate=0.3, n_epochs=20)
+    watched(model, tmp_path / "run", 1600, on_severe="lower_learning_rate")
+    changes = [e for e in RunDirectory.open(tmp_path / "run").events() if e["event"] == "change"]
+    assert (changes[0]["before"], changes[0]["after"]) == (0.3, pytest.approx(0.1))
+    lowered = 0.3 / 3 ** len(changes)
+    assert model.policy.optimizer.param_groups[0]["lr"] == pytest.approx(lowered)
+    model.save(tmp_path / "model.zip")
+    assert PPO.load(tmp_path / "model.zip").lr_schedule(1.0) == pytest.approx(lowered)
+
+
+def test_the_last_good_model_is_kept_and_can_be_loaded(tmp_path: Path) -> None:
+    envs = VecNormalize(DummyVecEnv([lambda: Monitor(gymnasium.make("CartPole-v1"))]))
+    model = PPO("MlpPolicy", envs, n_steps=256, seed=0)
+    watched(model, tmp_path / "run", 1024)
+    good = PPO.load(tmp_path / "run" / "last_good.zip")
+    assert good.num_timesteps == 1024
+    assert (tmp_path / "run" / "last_good_vecnormalize.pkl").exists()
+
+
+def test_evaluations_of_a_neighbouring_callback_are_taken_up(tmp_path: Path) -> None:
+    model = model_of("ppo")
+    envs = DummyVecEnv([lambda: Monitor(gymnasium.make("CartPole-v1"))])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        evaluation = EvalCallback(envs, eval_freq=256, log_path=str(tmp_path), verbose=0)
+    steady = SteadyCallback(tmp_path / "run", every=200, say=lambda _: None)
+    model.learn(1024, callback=CallbackList([evaluation, steady]))
+    returns = [
+        s.signals.get("eval.return_mean") for s in RunDirectory.open(tmp_path / "run").steps()
+    ]
+    assert returns == [np.mean(row) for row in evaluation.evaluations_results]
+
+
+def test_the_log_of_stable_baselines_alone_is_read(tmp_path: Path) -> None:
+    model = model_of("ppo", n_epochs=2)
+    model.set_logger(configure(str(tmp_path / "log"), ["csv", "json", "tensorboard"]))
+    model.learn(1536)
+    by_table = ForeignRun(tmp_path / "log")
+    (tmp_path / "log" / "progress.csv").unlink()
+    by_lines = ForeignRun(tmp_path / "log")
+    (tmp_path / "log" / "progress.json").unlink()
+    by_events = ForeignRun(tmp_path / "log")
+    assert by_table.config.family == "ppo"
+    for other in (by_lines, by_events):
+        ours = {
+            s.env_steps: s.signals["policy.kl"] for s in other.steps() if "policy.kl" in s.signals
+        }
+        theirs = [s for s in by_table.steps() if "policy.kl" in s.signals]
+        assert len(theirs) >= 4
+        for step in theirs:
+            assert ours[step.env_steps] == pytest.approx(step.signals["policy.kl"], rel=1e-5)

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import steadyrl
+from steadyrl.cli.main import main
+from steadyrl.store.files import JsonLines
+from steadyrl.store.run_directory import RunDirectory
+from steadyrl.verdict import judge
+
+
+def _watch(path: Path, said: list[str], **about: object) -> steadyrl.Watch:
+    return steadyrl.Watch(path, say=said.append, **about)  # type: ignore[arg-type]
+
+
+def test_three_lines_record_judge_and_report_a_loop(tmp_path: Path) -> None:
+    said: list[str] = []
+    watch = _watch(tmp_path / "mine", said, family="ppo", settings={"learning_rate": 0.05})
+    for n in range(30):
+        watch.log(1000 * n, {"policy.kl": 0.01 if n < 10 else 2.0})
+    watch.close()
+    assert any("D102 policy-jumps" in line for line in said)
+    assert any("C241" in line for line in said)
+    verdict = judge(tmp_path / "mine")
+    assert verdict.headline == "sick"
+    assert verdict.diagnoses[0].cause == "C241"
+    assert main(["report", str(tmp_path / "mine")]) == 0
+    assert "policy-jumps" in (tmp_path / "mine" / "report.html").read_text("utf-8")
+
+
+def test_values_may_go_by_another_programs_names(tmp_path: Path) -> None:
+    with _watch(tmp_path / "run", [], names="cleanrl", family="ppo") as watch:
+        watch.log(128, {"losses/approx_kl": 0.02, "losses/entropy": 0.6, "charts/SPS": 900.0})
+    (step,) = RunDirectory.open(tmp_path / "run").steps()
+    assert step.signals["policy.kl"] == 0.02
+    assert step.signals["policy.entropy"] == 0.6
+    config = RunDirectory.open(tmp_path / "run").config
+    assert config.doubt("policy.kl") is not None
+
+
+def test_what_is_no_number_and_what_has_no_meaning_is_said_once(tmp_path: Path) -> None:
+    said: list[str] = []
+    watch = _watch(tmp_path / "run", said)
+    for n in range(3):
+        watch.log(n, {"policy.kl": 0.01, "polcy.entropy": 0.5, "value.loss": "high"})
+    assert sum("'polcy.entropy' is no signal" in line for line in said) == 1
+    assert any("Did you mean 'policy.entropy'" in line for line in said)
+    assert sum("'value.loss' is left out" in line for line in said) == 1
+    watch.close()
+
+
+def test_a_run_that_is_there_already_is_never_touched(tmp_path: Path) -> None:
+    first, second = (_watch(tmp_path / "run", []) for _ in range(2))
+    assert (first.path.name, second.path.name) == ("run", "run-2")
+    first.close()
+    second.close()
+
+
+def test_a_full_disk_is_told_and_the_loop_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    watch = _watch(tmp_path / "run", said, family="ppo")
+
+    def full(self: JsonLines, record: object) -> None:
+        from steadyrl.core.errors import DiskError
+
+        raise DiskError("cannot write steps.jsonl: No space left on device.")
+
+    monkeypatch.setattr(JsonLines, "append", full)
+    found = [finding for n in range(9) for finding in watch.log(n, {"policy.kl": 9.0})]
+    watch.close()
+    assert sum("No space left" in line for line in said) == 1
+    assert [finding.rule for finding in found] == ["D102"]
+
+
+def test_an_error_in_the_loop_is_recorded_and_not_swallowed(tmp_path: Path) -> None:
+    def loop() -> None:
+        with _watch(tmp_path / "run", []) as watch:
+            watch.log(1, {"policy.kl": 0.01})
+            _ = 1 / 0
+
+    with pytest.raises(ZeroDivisionError):
+        loop()
+    summary = RunDirectory.open(tmp_path / "run").summary()
+    assert summary is not None
+    assert (summary["status"], summary["message"]) == ("failed", "division by zero")
+
+
+def test_nothing_of_other_programs_is_imported_before_it_is_used() -> None:
+    code = (
+        "import sys, steadyrl, steadyrl.integrations; steadyrl.Watch\n"
+        "from steadyrl.store.foreign import run\n"
+        "heavy = ('torch', 'stable_baselines3', 'trl', 'transformers', 'tensorboard', 'pandas')\n"
+        "print([name for name in heavy if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
