@@ -285,8 +285,7 @@ def test_a_batch_that_got_harder_speaks_for_a_high_learning_rate() -> None:
         monitor.observe(step)
     probes = ask_all({"batch.loss": 90.0, "batch.loss_one_step_ago": 1.0})
     with_probe = {d.cause: d for d in monitor.diagnose(probes)}["C201"]
-    without = {d.cause: d for d in monitor.diagnose()}["C201"]
-    assert with_probe.confidence > without.confidence
+    assert "C201" not in {d.cause for d in monitor.diagnose()}  # nothing speaks for it
     assert "the steps did it, not the data" in " ".join(with_probe.evidence_for)
 
 

@@ -246,7 +246,7 @@ TRACES = {
         trace(language__equal_groups_share=after(30, 0.2, 1.0)),
         trace(language__equal_groups_share=lambda i: 0.9 if i % 3 == 0 else 0.4),
     ),
-    "D141": (trace(language__cut_share=0.9), trace(language__cut_share=lambda i: 0.9 * (i % 3))),
+    "D141": (trace(language__cut_share=0.9), trace(language__cut_share=0.7)),
     "D142": (
         trace(language__reference_kl=lambda i: 0.01 * 1.2**i),
         trace(language__reference_kl=lambda i: 2.0 if i % 4 == 0 else 0.1),

@@ -201,14 +201,13 @@ class Watch:
 
     def _advise(self, given: Mapping[str, Any], used: Mapping[str, float]) -> None:
         """Say once which names are not understood."""
-        known = {name for name, _ in self._names.sources_of(given).values()}
-        ignored = {*self._names.steps, *self._names.seconds}
+        if self._names is not OWN:  # another program logs much that no rule asks for
+            return
         for name in given:
-            if name not in known and name not in used and name not in ignored:
+            if name not in used:
                 near = difflib.get_close_matches(name, CATALOGUE, n=1)
                 hint = f" Did you mean '{near[0]}'?" if near else ""
-                if near or self._names is OWN:
-                    self._once(name, f"'{name}' is no signal and is left out.{hint}")
+                self._once(name, f"'{name}' is no signal and is left out.{hint}")
 
     def _once(self, key: str, line: str) -> None:
         if key not in self._told:

@@ -14,13 +14,17 @@ from steadyrl.stability.rules import Case, Cause, Weight, concerned
 FLOOR = 0.2
 NEARLY_CERTAIN = 0.9
 CONSEQUENCE_GAP = 0.3
+DECIDED = "It is decided"  # of causes that their finding proves: without it they are out
 
 
 def explain_findings(case: Case) -> list[Diagnosis]:
     """Diagnoses by falling confidence, consequences removed."""
     seen = {finding.rule for finding in case.findings}
     weighed = [(cause, _weigh(cause, case)) for cause in CAUSES if _possible(cause, case)]
-    known = [(cause, weight) for cause, weight in weighed if weight.confidence >= FLOOR]
+    # Nothing is accused without anything that speaks for it.
+    known = [
+        (c, weight) for c, weight in weighed if weight.confidence >= FLOOR and weight.evidence_for
+    ]
     # A slow machine is worth knowing, but it never explains what training does.
     known.sort(key=lambda pair: (pair[0].concerns == "machine", -pair[1].confidence))
     diagnoses: list[Diagnosis] = []
@@ -38,7 +42,8 @@ def explain_findings(case: Case) -> list[Diagnosis]:
 
 def undecided(case: Case) -> list[str]:
     """When no cause is confident enough: what would decide between those that could be."""
-    return [c.would_decide for c in CAUSES if _possible(c, case) and c.would_decide]
+    asked = (cause.would_decide for cause in CAUSES if _possible(cause, case))
+    return list(dict.fromkeys(text for text in asked if text and not text.startswith(DECIDED)))
 
 
 def _weigh(cause: Cause, case: Case) -> Weight:

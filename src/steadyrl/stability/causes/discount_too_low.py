@@ -8,10 +8,10 @@ BLIND = 3.0  # steps ahead
 
 
 def weigh(case: Case) -> Weight:
-    """No progress with a horizon far below the episode's length."""
+    """Nothing learned or nothing explained, with a horizon far below the episode's length."""
     gamma = case.setting("gamma")
     length = case.window.latest("rollout.length_mean")
-    if gamma is None or not case.found("D011"):
+    if gamma is None or not case.found("D011", "D106", "D009"):
         return Weight(0.0)
     horizon = 1.0 / (1.0 - gamma)
     if horizon > 0.1 * length:
@@ -25,7 +25,7 @@ CAUSE = Cause(
     id="C221",
     name="discount-too-low",
     explanation="Consequences beyond a few steps are invisible, so the policy is short-sighted.",
-    explains=("D011",),
+    explains=("D011", "D106", "D009"),
     evidence_for="1 / (1 - gamma) is a tenth of the episode or less.",
     evidence_against="A horizon comparable to the episode.",
     would_decide="A run with gamma = 0.99.",

@@ -14,9 +14,9 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     """Share of cut completions above the limit in the last Steps."""
     name, steps = "language.cut_share", int(limits["steps"])
     values = window.last(name, steps)
-    if len(values) < steps or not float(values.min()) > limits["share"]:
+    share = float(np.mean(values)) if len(values) == steps else 0.0
+    if not share > limits["share"]:
         return None
-    share = float(np.mean(values))
     return Sighting(
         f"{share:.0%} of the completions are cut off at the largest length",
         {name: share, "language.length_mean": window.latest("language.length_mean")},
@@ -32,9 +32,10 @@ RULE = Detector(
     "instead of the task.",
     false_alarms="Tasks whose answers have a fixed length, with no end of sequence wanted.",
     reads=("language.cut_share",),
-    limits={"steps": 5, "share": 0.5},
-    calibrated_on="facts of the field (a few per cent is usual); tiny models that never learned an "
-    "end of sequence reach 1.0. Not calibrated on large models",
+    limits={"steps": 5, "share": 0.8},
+    calibrated_on="tiny GRPO runs that are paid for filling the length (TRL 1.16, 4 runs of 80 "
+    "steps): 0.25 to 0.75; a quarter of that length: up to 1.0. On large models a few per cent "
+    "are usual",
     detect=detect,
     algorithms=("grpo",),
 )

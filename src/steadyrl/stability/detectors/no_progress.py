@@ -37,7 +37,8 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
 def _stands_still(window: Window, name: str, limits: Mapping[str, float]) -> Sighting | None:
     """No evaluation above the first ones by more than their noise, and no upward trend."""
     returns = returns_of(window, name)
-    if len(returns) < limits["evaluations"]:
+    needed = "episode_means" if name == TRAINING_RETURN else "evaluations"
+    if len(returns) < limits[needed]:
         return None
     start = float(np.median(returns[:2]))
     noise = evaluation_noise(window, name) + 1e-9 * abs(start)
@@ -66,7 +67,13 @@ RULE = Detector(
     false_alarms="Sparse rewards, slow learners, or a policy that was good from the start.",
     reads=(),
     any_of=("eval.return_mean", "rollout.return_mean"),
-    limits={"progress": 0.6, "evaluations": 6, "gain_over_noise": 1.0, "p_value": 0.05},
+    limits={
+        "progress": 0.6,
+        "evaluations": 6,
+        "episode_means": 15,
+        "gain_over_noise": 1.0,
+        "p_value": 0.05,
+    },
     calibrated_on="healthy bench runs, 10 variants x 2 seeds: fires on 4 of 62, slow learners; a "
     "lower share of the budget fired on 12",
     detect=detect,

@@ -36,8 +36,8 @@ RULE = Detector(
     false_alarms="Long runs without a KL term are meant to leave the reference, slowly.",
     reads=("language.reference_kl",),
     limits={"steps": 3, "kl": 1.0, "severe_kl": 5.0},
-    calibrated_on="tiny GRPO runs (TRL 1.16): healthy below 0.3; a learning rate of 0.05 above 5. "
-    "Not calibrated on large models",
+    calibrated_on="tiny GRPO runs (TRL 1.16, 80 steps): healthy at most 0.53 nats; a learning rate "
+    "of 0.05 reaches 1.4 within 13 steps. The severe limit is not calibrated, nor are large models",
     detect=detect,
     algorithms=("grpo",),
     references=("trl#204", "trl#1098"),

@@ -8,7 +8,14 @@ import numpy as np
 
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.statistics import page_hinkley_drop
-from steadyrl.stability.window import Window, called, evaluation_noise, objective, returns_of
+from steadyrl.stability.window import (
+    TRAINING_RETURN,
+    Window,
+    called,
+    evaluation_noise,
+    objective,
+    returns_of,
+)
 
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
@@ -18,7 +25,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
         return None
     returns = returns_of(window, name)
     recent, many = int(limits["evaluations"]), int(limits["severe_evaluations"])
-    if len(returns) < recent + 3:
+    if len(returns) < (limits["episode_means"] if name == TRAINING_RETURN else recent + 3):
         return None
     start, best = float(np.median(returns[:2])), float(np.sort(returns)[-2])
     gained = best - start
@@ -56,6 +63,7 @@ RULE = Detector(
         "lost": 0.6,
         "gain_over_noise": 2.0,
         "fall": 4.0,
+        "episode_means": 15,
     },
     calibrated_on="62 healthy bench runs (seeds 2000, 2001): one, on the sparse task, lost all for "
     "three evaluations and came back. Severe therefore at five, a warning at three",
