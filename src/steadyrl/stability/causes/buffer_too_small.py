@@ -36,5 +36,5 @@ CAUSE = Cause(
     would_decide="A run with a buffer of 100,000.",
     remedies=("R311",),
     weigh=weigh,
-    algorithms=("ddpg",),
+    algorithms=("ddpg", "dqn"),
 )

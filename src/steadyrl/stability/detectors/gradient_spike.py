@@ -39,11 +39,11 @@ RULE = Detector(
     symptom="One update's gradient norm is many times that of the updates before it.",
     why="One bad batch or a diverging network; unclipped, the step it makes undoes earlier ones.",
     false_alarms="A rare, truly surprising transition (a first big reward).",
-    reads=("critic.gradient_norm_max", "actor.gradient_norm_max"),
+    reads=("critic.gradient_norm_max",),
     limits={"past": 20, "ratio": 50.0, "z": 8.0},
     calibrated_on="healthy bench runs, 10 variants x 2 seeds: largest ratio 4.4 (pendulum), 8.1 "
     "(point-mass)",
     detect=detect,
-    algorithms=("ddpg",),
+    algorithms=("ddpg", "dqn"),
     references=("tuning_playbook, instability section",),
 )

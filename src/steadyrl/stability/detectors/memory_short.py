@@ -34,5 +34,5 @@ RULE = Detector(
     limits={"warm_up": 10, "share": 0.2, "items": 2000},
     calibrated_on="a starting point; fires on buffers of 64, 128 and 512, quiet on 20,000",
     detect=detect,
-    algorithms=("ddpg",),
+    algorithms=("ddpg", "dqn"),
 )

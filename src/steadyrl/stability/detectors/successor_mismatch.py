@@ -33,6 +33,6 @@ RULE = Detector(
     limits={"steps": 2, "share": 0.0},
     calibrated_on="an invariant",
     detect=detect,
-    algorithms=("ddpg",),
+    algorithms=("ddpg", "dqn"),
     references=("sinergym#511",),
 )

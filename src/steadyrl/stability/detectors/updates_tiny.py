@@ -13,9 +13,10 @@ CERTAINLY_LEARNING = 0.01  # change of the weights within one Step
 
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
-    """Both networks change by less than the limit per update, over several Steps."""
-    # The newest value first: it settles most cases without looking at the past.
-    if window.latest("actor.update_ratio", 1.0) > CERTAINLY_LEARNING:
+    """The networks change by less than the limit per update, over several Steps."""
+    parts = [part for part in ("critic", "actor") if window.has(f"{part}.update_ratio")]
+    # The newest values first: they settle most cases without looking at the past.
+    if max(window.latest(f"{part}.update_ratio") for part in parts) > CERTAINLY_LEARNING:
         return None
     steps = int(limits["steps"])
     updates = window.last("train.updates", steps + 1)
@@ -23,7 +24,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
         return None
     per_step = (updates[-1] - updates[0]) / steps
     found = {}
-    for part in ("critic", "actor"):
+    for part in parts:
         changes = window.last(f"{part}.update_ratio", steps)
         if len(changes) < steps:
             return None
@@ -43,10 +44,10 @@ RULE = Detector(
     symptom="Relative weight change per update is far below what learning needs.",
     why="At this pace the networks stay near their initial weights for the whole budget.",
     false_alarms="Fine-tuning with a deliberately small learning rate.",
-    reads=("critic.update_ratio", "actor.update_ratio", "train.updates"),
+    reads=("critic.update_ratio", "train.updates"),
     limits={"steps": 5, "per_update": 1e-5},
     calibrated_on="healthy bench runs, 10 variants x 2 seeds: at least 6e-5 per update "
     "(learning_rate 1e-4); fires on 1e-6 and 1e-7",
     detect=detect,
-    algorithms=("ddpg",),
+    algorithms=("ddpg", "dqn"),
 )
