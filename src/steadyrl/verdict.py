@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from steadyrl.core.coarsen import coarsen
+from steadyrl.core.configs.foreign import ForeignConfig
 from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.records import Diagnosis, Evidence, Finding
 from steadyrl.stability.diagnose import undecided
 from steadyrl.stability.monitor import Monitor
+from steadyrl.stability.prescribe import prescriptions
 from steadyrl.stability.rules import Case
+from steadyrl.store.foreign.mapping import built_in
 from steadyrl.store.foreign.run import ForeignRun, is_own
 from steadyrl.store.run_directory import RunDirectory
 
@@ -34,6 +37,7 @@ class Verdict:
     source: str = ""  # which program recorded it, if another
     problems: Sequence[str] = ()  # what was not intact in its files
     advice: Mapping[str, str] = field(default_factory=dict)  # how to record a missing signal
+    changes: Mapping[str, str] = field(default_factory=dict)  # by remedy: settings, before -> after
 
     @property
     def headline(self) -> str:
@@ -58,6 +62,7 @@ class Verdict:
             "source": self.source,
             "problems": list(self.problems),
             "advice": dict(self.advice),
+            "changes": dict(self.changes),
         }
 
 
@@ -100,7 +105,18 @@ def _explained(
 ) -> dict[str, Any]:
     diagnoses = monitor.diagnose(probes)
     case = Case(findings=monitor.findings, window=monitor.window, config=config)
-    return {"diagnoses": diagnoses, "undecided": [] if diagnoses else undecided(case)}
+    return {
+        "diagnoses": diagnoses,
+        "undecided": [] if diagnoses else undecided(case),
+        "changes": prescriptions(diagnoses, config, monitor.window, _names(config)),
+    }
+
+
+def _names(config: RunConfig) -> Mapping[str, str]:
+    """What the program that trained the run calls our settings."""
+    source = config.source if isinstance(config, ForeignConfig) else ""
+    table = next((t for t in built_in().values() if source and source.startswith(t.name)), None)
+    return table.settings if table else {}
 
 
 def _judge_own(store: RunDirectory) -> Verdict:

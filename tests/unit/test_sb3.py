@@ -186,3 +186,12 @@ def test_the_log_of_stable_baselines_alone_is_read(tmp_path: Path) -> None:
         assert len(theirs) >= 4
         for step in theirs:
             assert ours[step.env_steps] == pytest.approx(step.signals["policy.kl"], rel=1e-5)
+
+
+def test_the_remedy_speaks_of_the_models_own_settings(tmp_path: Path) -> None:
+    model = model_of("ppo", learning_rate=0.3, n_epochs=20)
+    watched(model, tmp_path / "run", 3000)
+    verdict = judge(tmp_path / "run")
+    assert verdict.diagnoses[0].cause == "C241"
+    assert verdict.changes["R301"] == "learning_rate 0.3 -> 0.001"
+    assert verdict.changes.get("R330", "n_epochs").startswith("n_epochs")

@@ -51,6 +51,6 @@ def _tell(
         )
         print_findings(new, console)
         if likely:
-            print_diagnoses([likely], console)
+            print_diagnoses([likely], console, verdict.changes)
             causes[verdict.run] = likely.cause
     told |= {(finding.rule, finding.severity) for finding in new}

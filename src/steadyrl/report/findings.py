@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -22,7 +22,7 @@ def print_verdict(verdict: Verdict, console: Console) -> None:
     source = f"  [dim]({escape(verdict.source)})[/]" if verdict.source else ""
     console.print(f"[bold]{escape(verdict.run)}[/]  {verdict.headline}{source}", highlight=False)
     print_findings(verdict.findings, console)
-    print_diagnoses(verdict.diagnoses, console)
+    print_diagnoses(verdict.diagnoses, console, verdict.changes)
     if verdict.findings and not verdict.diagnoses:
         console.print("cause unknown; this would decide:")
         for line in verdict.undecided:
@@ -59,8 +59,10 @@ def print_findings(findings: Sequence[Finding], console: Console) -> None:
         )
 
 
-def print_diagnoses(diagnoses: Sequence[Diagnosis], console: Console) -> None:
-    """Cause by cause, most likely first, with evidence and remedies."""
+def print_diagnoses(
+    diagnoses: Sequence[Diagnosis], console: Console, changes: Mapping[str, str] | None = None
+) -> None:
+    """Cause by cause, most likely first, with evidence and remedies (and what they change here)."""
     for rank, diagnosis in enumerate(diagnoses):
         title = "likely" if rank == 0 else "or"
         console.print(
@@ -75,7 +77,8 @@ def print_diagnoses(diagnoses: Sequence[Diagnosis], console: Console) -> None:
             remedy = REMEDIES[identity]
             safety = remedy.safety.replace("_", " ")
             console.print(
-                f"      remedy   {identity} {remedy.name} ({safety}): {remedy.effect}",
+                f"      remedy   {identity} {remedy.name} ({safety}): "
+                f"{escape((changes or {}).get(identity, remedy.effect))}",
                 highlight=False,
                 soft_wrap=True,
             )

@@ -116,7 +116,10 @@ def _verdict(verdict: Verdict) -> str:
     for diagnosis in verdict.diagnoses:
         points = [f"<li>for: {escape(text)}</li>" for text in diagnosis.evidence_for]
         points += [f"<li>against: {escape(text)}</li>" for text in diagnosis.evidence_against]
-        points += [f"<li>remedy: {escape(headline(REMEDIES[r]))}</li>" for r in diagnosis.remedies]
+        points += [
+            f"<li>remedy: {escape(verdict.changes.get(r, headline(REMEDIES[r])))}</li>"
+            for r in diagnosis.remedies
+        ]
         parts.append(
             f"<p><b>{diagnosis.cause} {escape(diagnosis.name)}</b> "
             f"(confidence {diagnosis.confidence:.2f})</p><ul>{''.join(points)}</ul>"

@@ -57,6 +57,26 @@ def parse_config(
     return ALGORITHMS[str(algorithm)].parse(values, source=source)
 
 
+def as_ours(config: RunConfig) -> RunConfig | None:
+    """Another program's run as a config of our trainer of that kind, as far as it is known."""
+    if not isinstance(config, ForeignConfig):
+        return config
+    kind = ALGORITHMS.get(config.judged_as)
+    if kind is None:
+        return None
+    ours = kind.parse({"algorithm": config.judged_as})
+    for name, value in config.known.items():
+        if name not in kind.model_fields:
+            continue
+        if isinstance(value, int) and isinstance(getattr(ours, name), float):
+            value = float(value)  # others write 1 where a number with a point is meant
+        try:
+            ours = ours.replaced({name: value})
+        except ConfigError:  # a value that our trainer would refuse: leave the default
+            continue
+    return ours
+
+
 def _values_of(source: str | Path) -> dict[str, Any]:
     path = Path(source)
     if path.is_file():

@@ -1,0 +1,42 @@
+"""What a remedy would change in this very run, in the run's own words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from steadyrl.core.configs import as_ours
+from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.records import Diagnosis
+from steadyrl.stability.remedies import REMEDIES
+from steadyrl.stability.window import Window
+
+
+def prescriptions(
+    diagnoses: Sequence[Diagnosis],
+    config: RunConfig,
+    window: Window,
+    names: Mapping[str, str] | None = None,
+) -> dict[str, str]:
+    """For each remedy that changes settings: which, from what to what.
+
+    `names` are the settings' names in another program; only what is known there is changed.
+    """
+    ours = as_ours(config)
+    if ours is None:
+        return {}
+    found = {}
+    for identity in dict.fromkeys(name for d in diagnoses for name in d.remedies):
+        changes = REMEDIES[identity].propose(ours, window) or {}
+        parts = []
+        for name, after in changes.items():
+            before = config.value_of(name)
+            if before is not None or config is ours:
+                called = (names or {}).get(name, name)
+                parts.append(f"{called} {_short(before)} -> {_short(after)}")
+        if parts:
+            found[identity] = ", ".join(parts)
+    return found
+
+
+def _short(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
