@@ -172,6 +172,7 @@ def test_the_log_of_stable_baselines_alone_is_read(tmp_path: Path) -> None:
     model = model_of("ppo", n_epochs=2)
     model.set_logger(configure(str(tmp_path / "log"), ["csv", "json", "tensorboard"]))
     model.learn(1536)
+    model.logger.close()
     by_table = ForeignRun(tmp_path / "log")
     (tmp_path / "log" / "progress.csv").unlink()
     by_lines = ForeignRun(tmp_path / "log")
