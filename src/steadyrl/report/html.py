@@ -176,7 +176,7 @@ def _facts(stores: Sequence[Recorded]) -> str:
             store.path.name,
             f"{summary.get('status', 'unknown')} {summary.get('message') or ''}",
             store.config.environment.id,
-            store.config.seed,
+            "" if store.config.environment.id == "unknown" else store.config.seed,
             f"{summary.get('env_steps', 0):,}",
             f"{summary.get('seconds', 0):,.0f}",
             number(summary.get("final_return"), ",.5g"),

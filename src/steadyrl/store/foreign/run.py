@@ -10,6 +10,7 @@ import numpy as np
 
 from steadyrl.core.catalogue import CATALOGUE
 from steadyrl.core.configs.foreign import Family, ForeignConfig
+from steadyrl.core.configs.run import EnvironmentConfig
 from steadyrl.core.errors import RunNotFound, StoreError
 from steadyrl.core.records import Step
 from steadyrl.store.foreign.event_files import EventFolder, event_files
@@ -86,6 +87,7 @@ class ForeignRun:
             source=self.mapping.name,
             family=self._family or self.mapping.family_of(named),
             total_env_steps=self._total,
+            environment=EnvironmentConfig(id="unknown"),
             known=self.mapping.known(self._settings),
             weaker=self.mapping.weaker(signals),
         )
