@@ -41,16 +41,15 @@ def _tell(
     run: Recorded, told: set[tuple[str, str]], causes: dict[str, str], console: Console
 ) -> None:
     verdict = judge(run)
+    begin = verdict.run not in causes
     new = [f for f in verdict.findings if (f.rule, f.severity) not in told]
     likely = verdict.diagnoses[0] if verdict.diagnoses else None
-    if new or (likely and causes.get(verdict.run) != likely.cause):
-        last = max((finding.env_steps for finding in new), default=0)
-        console.print(
-            f"[bold]{escape(verdict.run)}[/]  {verdict.headline}  (env step {last:,})",
-            highlight=False,
-        )
+    changed = likely is not None and causes.get(verdict.run) != likely.cause
+    if begin or new or changed:
+        state = f"[bold]{escape(verdict.run)}[/]  {verdict.headline}"
+        console.print(f"{state} after {verdict.steps:,} Steps", highlight=False)
         print_findings(new, console)
-        if likely:
-            print_diagnoses([likely], console, verdict.changes)
-            causes[verdict.run] = likely.cause
+    if likely is not None and changed:
+        print_diagnoses([likely], console, verdict.changes)
+    causes[verdict.run] = likely.cause if likely else ""
     told |= {(finding.rule, finding.severity) for finding in new}

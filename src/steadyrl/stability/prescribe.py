@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from steadyrl.core.catalogue import CATALOGUE
 from steadyrl.core.configs import as_ours
 from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.records import Diagnosis
@@ -21,7 +22,7 @@ def prescriptions(
 
     `names` are the settings' names in another program; only what is known there is changed.
     """
-    ours = as_ours(config)
+    ours = as_ours(config, {n.removeprefix("setting."): window.latest(n) for n in _logged(window)})
     if ours is None:
         return {}
     found = {}
@@ -30,12 +31,19 @@ def prescriptions(
         parts = []
         for name, after in changes.items():
             before = config.value_of(name)
+            if before is None and window.has(f"setting.{name}"):
+                before = window.latest(f"setting.{name}")
             if before is not None or config is ours:
                 called = (names or {}).get(name, name)
                 parts.append(f"{called} {_short(before)} -> {_short(after)}")
         if parts:
             found[identity] = ", ".join(parts)
     return found
+
+
+def _logged(window: Window) -> list[str]:
+    """Settings that the log itself tells."""
+    return [name for name in CATALOGUE if name.startswith("setting.") and window.has(name)]
 
 
 def _short(value: object) -> str:

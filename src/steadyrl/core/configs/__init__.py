@@ -57,15 +57,18 @@ def parse_config(
     return ALGORITHMS[str(algorithm)].parse(values, source=source)
 
 
-def as_ours(config: RunConfig) -> RunConfig | None:
-    """Another program's run as a config of our trainer of that kind, as far as it is known."""
+def as_ours(config: RunConfig, logged: Mapping[str, Any]) -> RunConfig | None:
+    """Another program's run as a config of our trainer of that kind, as far as it is known.
+
+    `logged` are settings that stand in its log; those given with the run come before them.
+    """
     if not isinstance(config, ForeignConfig):
         return config
     kind = ALGORITHMS.get(config.judged_as)
     if kind is None:
         return None
     ours = kind.parse({"algorithm": config.judged_as})
-    for name, value in config.known.items():
+    for name, value in {**logged, **config.known}.items():
         if name not in kind.model_fields:
             continue
         if isinstance(value, int) and isinstance(getattr(ours, name), float):
