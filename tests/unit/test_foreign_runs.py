@@ -20,6 +20,7 @@ from steadyrl.store.foreign.tables import read_csv, read_json_lines, read_traine
 from steadyrl.verdict import judge
 from tests.unit.test_event_files import file_of, scalar
 
+DATA = Path(__file__).parents[1] / "data"
 SB3 = (
     "time/total_timesteps,time/time_elapsed,rollout/ep_rew_mean,train/approx_kl,"
     "train/entropy_loss,train/clip_fraction,train/learning_rate,train/explained_variance"
@@ -137,6 +138,28 @@ def test_rllib_results_are_flattened(tmp_path: Path) -> None:
     assert [step.env_steps for step in run.steps()] == [4000, 8000]
     assert next(iter(run.steps())).signals["policy.kl"] == 0.02
     assert any("not whole JSON" in problem for problem in run.problems)
+
+
+def test_what_rllib_itself_wrote_is_understood(tmp_path: Path) -> None:
+    (tmp_path / "result.json").write_bytes((DATA / "rllib_result.json").read_bytes())
+    run = ForeignRun(tmp_path)
+    assert (run.config.source, run.config.family) == ("RLlib", "ppo")
+    assert [step.env_steps for step in run.steps()] == [512, 1024, 1536, 2048]
+    last = list(run.steps())[-1].signals
+    wanted = {"policy.kl", "policy.entropy", "policy.gradient_norm", "value.explained_variance"}
+    assert wanted | {"rollout.return_mean", "setting.learning_rate"} <= last.keys()
+    assert run.config.known["epochs"] == 2
+    assert run.config.known["clip_range"] == 0.3
+    assert not any("config" in name for name in last)
+
+
+def test_tensorboards_tags_may_have_a_prefix(tmp_path: Path) -> None:
+    tag = "ray/tune/learners/default_policy/mean_kl_loss"
+    events = [scalar(tag, 1, 0.25), scalar("ray/tune/training_iteration", 1, 1.0)]
+    (tmp_path / "events.out.tfevents.1.a").write_bytes(file_of(events))
+    run = ForeignRun(tmp_path)
+    assert (run.config.source, run.config.family) == ("RLlib", "ppo")
+    assert next(iter(run.steps())).signals == {"policy.kl": 0.25}
 
 
 def test_a_trainer_state_of_grpo_is_judged(tmp_path: Path) -> None:

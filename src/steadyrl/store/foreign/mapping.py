@@ -26,6 +26,7 @@ from steadyrl.core.errors import ConfigError
 
 OTHER = "other."  # names that no table knows, kept because a NaN in a loss is worth knowing
 _TELLING = ("loss", "grad")
+CONFIG = "config/"  # under which RLlib repeats its settings in every result
 
 
 def _as_tuple(value: object) -> object:
@@ -59,6 +60,7 @@ class NameTable(Settings):
     tested_with: str = setting("", "versions of it")
     recognise: Names = setting((), "names of which one is enough to know the program by")
     families: dict[Family, Names] = setting({}, "algorithms by names that only they record")
+    prefixes: Names = setting((), "what may stand before every name, e.g. in TensorBoard's tags")
     steps: Names = setting((), "columns that count environment steps, best first")
     seconds: Names = setting((), "columns of seconds since the start")
     signals: dict[str, Source] = setting({}, "our signals by what they are made of")
@@ -70,7 +72,8 @@ class NameTable(Settings):
         names = set(present)
         found = {}
         for signal, source in self.signals.items():
-            name = next((name for name in source.names if name in names), None)
+            called = [prefix + name for name in source.names for prefix in ("", *self.prefixes)]
+            name = next((name for name in called if name in names), None)
             fits = names.issuperset(source.only_with) and names.isdisjoint(source.only_without)
             if name is not None and fits:
                 found[signal] = name, source
@@ -79,9 +82,10 @@ class NameTable(Settings):
     def family_of(self, present: Iterable[str]) -> Family:
         """The algorithm that records such names."""
         names = set(present)
-        for family, wanted in self.families.items():
-            if all(name in names for name in wanted):
-                return family
+        for prefix in ("", *self.prefixes):
+            for family, wanted in self.families.items():
+                if all(prefix + name in names for name in wanted):
+                    return family
         return "unknown"
 
     def translate(self, values: Mapping[str, float]) -> dict[str, float]:
@@ -123,7 +127,7 @@ OWN = NameTable(name="own names")  # signals under our own names, and nothing el
 
 def telling(name: str) -> bool:
     """Whether a number under this name should never be NaN."""
-    return any(part in name.lower() for part in _TELLING)
+    return not name.startswith(CONFIG) and any(part in name.lower() for part in _TELLING)
 
 
 @cache
@@ -158,7 +162,11 @@ def load_table(source: str | Path) -> NameTable:
 def recognised(names: Iterable[str]) -> NameTable | None:
     """The built-in table that knows most of these names, if any program is recognised."""
     present = set(names)
-    candidates = [t for t in built_in().values() if any(n in present for n in t.recognise)]
+    candidates = [
+        table
+        for table in built_in().values()
+        if any(p + name in present for name in table.recognise for p in ("", *table.prefixes))
+    ]
     return max(candidates, key=lambda table: len(table.sources_of(present)), default=None)
 
 

@@ -14,7 +14,15 @@ from steadyrl.core.configs.run import EnvironmentConfig
 from steadyrl.core.errors import RunNotFound, StoreError
 from steadyrl.core.records import Step
 from steadyrl.store.foreign.event_files import EventFolder, event_files
-from steadyrl.store.foreign.mapping import OTHER, OWN, NameTable, Source, recognised, telling
+from steadyrl.store.foreign.mapping import (
+    CONFIG,
+    OTHER,
+    OWN,
+    NameTable,
+    Source,
+    recognised,
+    telling,
+)
 from steadyrl.store.foreign.series import Series, running_mean, to_steps, without_restarts
 from steadyrl.store.foreign.tables import (
     Table,
@@ -88,7 +96,7 @@ class ForeignRun:
             family=self._family or self.mapping.family_of(named),
             total_env_steps=self._total,
             environment=EnvironmentConfig(id="unknown"),
-            known=self.mapping.known(self._settings),
+            known=self.mapping.known({**_repeated(named), **self._settings}),
             weaker=self.mapping.weaker(signals),
         )
         return True
@@ -160,6 +168,12 @@ class ForeignRun:
             elif name not in used and telling(name):
                 signals[OTHER + name] = series
         return signals
+
+
+def _repeated(named: Mapping[str, Series]) -> dict[str, float]:
+    """Settings that a log repeats beside its results."""
+    found = {name: s for name, s in named.items() if name.startswith(CONFIG) and len(s)}
+    return {name.removeprefix(CONFIG): float(s.values[-1]) for name, s in found.items()}
 
 
 def _factor(source: Source, series: Series) -> float:
