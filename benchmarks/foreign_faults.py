@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from common import conclude
 
-from steadyrl.experiments.fault_bench.bench import MACHINE_RULES
 from steadyrl.experiments.statistics import wilson
+from steadyrl.stability.causes import MACHINE_FINDINGS
 from steadyrl.store.foreign.run import ForeignRun
 from steadyrl.verdict import Verdict, judge
 
@@ -191,7 +191,9 @@ def by_callback(folder: Path, case: Case) -> Verdict:
 def alarmed(verdict: Verdict, severities: tuple[str, ...]) -> list[str]:
     """Rules that spoke about the training."""
     return [
-        f.rule for f in verdict.findings if f.severity in severities and f.rule not in MACHINE_RULES
+        f.rule
+        for f in verdict.findings
+        if f.severity in severities and f.rule not in MACHINE_FINDINGS
     ]
 
 

@@ -55,16 +55,50 @@ def play(env: steadyrl.CheckedEnv, steps: int) -> None:
         ({"observation": np.zeros(3, dtype=np.float32)}, r"shape is \(3,\)"),
         ({"observation": np.zeros(2)}, "float64, the space says float32"),
         ({"observation": np.array([0.0, 7.0], dtype=np.float32)}, r"is 7, outside \[-1, 1\]"),
-        ({"observation": np.zeros(2, dtype=np.float32)}, "not changed for 50 steps"),
         ({"reward": float("inf")}, "the reward is inf"),
         ({"reward": None}, "the reward is a NoneType"),
         ({"terminated": 0}, "terminated is 0"),
-        ({"length": 20}, "all terminated after 20 steps"),
     ],
 )
 def test_a_broken_promise_is_named(changes: dict[str, Any], said: str) -> None:
     with pytest.raises(EnvironmentFault, match=said):
         play(steadyrl.CheckedEnv(Scripted(**changes)), 400)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"observation": np.zeros(2, dtype=np.float32)}, "not changed for 50 steps"),
+        ({"length": 20}, "all terminated after 20 steps"),
+    ],
+)
+def test_what_may_be_so_in_a_sound_environment_is_warned_of(
+    changes: dict[str, Any], said: str
+) -> None:
+    with pytest.warns(UserWarning, match=said) as caught:
+        play(steadyrl.CheckedEnv(Scripted(**changes)), 400)
+    assert len(caught) == 1
+
+
+def test_an_environment_may_write_into_the_array_it_returned() -> None:
+    class Reusing(Scripted):
+        def _observation(self) -> Any:
+            held = self.changes.setdefault("array", np.zeros(2, dtype=np.float32))
+            held[0] = 0.001 * self.count
+            return held
+
+    env = steadyrl.CheckedEnv(Reusing())
+    play(env, 200)
+    assert env.faults == {}
+
+
+def test_parts_of_an_observation_are_looked_at_one_by_one() -> None:
+    env = Scripted(observation={"a": np.array([0.0, np.inf]), "b": 1})
+    env.observation_space = spaces.Dict(
+        {"a": spaces.Box(-np.inf, np.inf, (2,), np.float64), "b": spaces.Discrete(3)}
+    )
+    with pytest.raises(EnvironmentFault, match=r"'a', component 1 .* is inf"):
+        steadyrl.CheckedEnv(env).reset()
 
 
 def test_a_sound_environment_passes_and_is_not_changed() -> None:

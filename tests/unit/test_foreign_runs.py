@@ -296,6 +296,118 @@ def test_a_long_log_is_thinned_to_what_can_be_judged(tmp_path: Path) -> None:
     assert steps[0].signals["policy.clip_fraction"] == pytest.approx(0.4)
 
 
+def test_a_table_that_goes_back_was_restarted_whatever_its_clock_says(tmp_path: Path) -> None:
+    rows = [(step, step / 1000, 1.0) for step in range(1000, 11_000, 1000)]
+    rows += [(step, (step - 3000) / 1000, 2.0) for step in range(4000, 9000, 1000)]
+    lines = ["time/total_timesteps,time/time_elapsed,rollout/ep_rew_mean"]
+    lines += [",".join(map(str, row)) for row in rows]
+    (tmp_path / "progress.csv").write_text("\n".join(lines) + "\n")
+    run = ForeignRun(tmp_path)
+    assert [step.env_steps for step in run.steps()] == list(range(1000, 9000, 1000))
+    assert any("restarted" in problem for problem in run.problems)
+
+
+def test_without_a_column_of_steps_lines_are_counted_and_it_is_said(tmp_path: Path) -> None:
+    log = sb3_log(tmp_path, rows=20)
+    text = (log / "progress.csv").read_text().replace("time/total_timesteps", "global_step")
+    (log / "progress.csv").write_text("\ufeff" + text, encoding="utf-8")
+    run = ForeignRun(log)
+    assert [step.env_steps for step in run.steps()] == list(range(1, 21))
+    assert any("no column time/total_timesteps" in problem for problem in run.problems)
+
+
+def test_rows_of_evaluations_alone_are_recognised(tmp_path: Path) -> None:
+    lines = ["time/total_timesteps,eval/mean_reward", *(f"{100 * n},{n}" for n in range(9))]
+    (tmp_path / "progress.csv").write_text("\n".join(lines) + "\n")
+    run = ForeignRun(tmp_path)
+    assert run.config.source == "Stable-Baselines3"
+    assert [step.signals["eval.return_mean"] for step in run.steps()] == list(range(9))
+
+
+@pytest.mark.parametrize(
+    "settings_file",
+    ["learning_rate: lin_2.5e-4", "clip_range: lin_0.2", "max_grad_norm: .inf", "gamma: 1.0"],
+)
+def test_settings_as_people_have_them_are_taken(tmp_path: Path, settings_file: str) -> None:
+    log = sb3_log(tmp_path / "log", kl=2.0, explained=-0.5, reward=20.0)
+    file = tmp_path / "settings.yaml"
+    file.write_text(settings_file + "\npolicy: MlpPolicy\nbatch_size: 0\n")
+    assert main(["diagnose", str(log), "--settings", str(file), "--json"]) == 0
+
+
+def test_somebody_elses_config_yaml_makes_no_run_of_ours(tmp_path: Path) -> None:
+    log = sb3_log(tmp_path / "logs" / "a")
+    (log / "config.yaml").write_text("policy: MlpPolicy\n")
+    assert judge(log).source == "Stable-Baselines3"
+
+
+def test_one_broken_run_of_many_is_left_out_and_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sb3_log(tmp_path / "good")
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "config.yaml").write_text("algorithm: ppo\n")
+    (tmp_path / "bad" / "config.yaml").chmod(0)
+    (tmp_path / "worse").mkdir()
+    (tmp_path / "worse" / "progress.csv").mkdir()
+    assert main(["diagnose", str(tmp_path)]) == 0
+    assert "good" in capsys.readouterr().out
+
+
+def test_a_torn_last_line_is_no_step(tmp_path: Path) -> None:
+    log = sb3_log(tmp_path, rows=5)
+    with (log / "progress.csv").open("a") as file:
+        file.write("50")
+    run = ForeignRun(log)
+    assert [step.env_steps for step in run.steps()] == [2048 * n for n in range(1, 6)]
+    assert any("not finished" in problem for problem in run.problems)
+
+
+def test_an_event_file_that_was_replaced_is_read_anew(tmp_path: Path) -> None:
+    file = tmp_path / "events.out.tfevents.1.a"
+    file.write_bytes(file_of([scalar("charts/SPS", s, 1.0, time=s) for s in range(50)]))
+    run = ForeignRun(file)  # a file stands for its folder
+    file.write_bytes(file_of([scalar("charts/SPS", s, 2.0, time=s) for s in range(7)]))
+    assert run.refresh()
+    assert [s.signals["time.env_steps_per_second"] for s in run.steps()] == [2.0] * 7
+
+
+def test_a_run_that_vanishes_does_not_end_the_watch_of_the_others(tmp_path: Path) -> None:
+    console = Console(file=io.StringIO(), record=True, width=200)
+    runs = [ForeignRun(sb3_log(tmp_path / name)) for name in ("a", "b")]
+    rounds = iter(range(3))
+
+    def change(_seconds: float) -> None:
+        if next(rounds, None) is None:
+            raise KeyboardInterrupt
+        (tmp_path / "a" / "progress.csv").unlink(missing_ok=True)
+        sb3_log(tmp_path / "b", kl=0.5)
+
+    follow(runs, every=1.0, sleep=change, console=console)
+    printed = console.export_text()
+    assert printed.count("no run here") == 1
+    assert "D102" in printed
+
+
+def test_an_empty_table_does_not_hide_the_event_files_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "progress.csv").write_text("")
+    (tmp_path / "events.out.tfevents.1.a").write_bytes(file_of([scalar("charts/SPS", 1, 1.0)]))
+    assert len(list(ForeignRun(tmp_path).steps())) == 1
+
+
+def test_of_a_trainers_checkpoints_the_last_is_looked_at(tmp_path: Path) -> None:
+    for number in (8, 16, 100):
+        folder = tmp_path / f"checkpoint-{number}"
+        folder.mkdir()
+        (folder / "trainer_state.json").write_text('{"log_history": []}')
+    assert [run.name for run in find_runs(tmp_path)] == ["checkpoint-100"]
+
+
+def test_an_entropy_of_zero_at_first_is_no_broken_signal(tmp_path: Path) -> None:
+    log = sb3_log(tmp_path, entropy=0.0)
+    assert "D001" not in {finding.rule for finding in judge(log).findings}
+
+
 GARBAGE = settings(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

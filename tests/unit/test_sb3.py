@@ -13,6 +13,7 @@ from stable_baselines3.common.callbacks import CallbackList, EvalCallback
 from stable_baselines3.common.logger import configure
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.noise import NormalActionNoise
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 from steadyrl.core.records import Step
@@ -196,3 +197,73 @@ def test_the_remedy_speaks_of_the_models_own_settings(tmp_path: Path) -> None:
     assert verdict.diagnoses[0].cause == "C241"
     assert verdict.changes["R301"] == "learning_rate 0.3 -> 0.001"
     assert verdict.changes.get("R330", "n_epochs").startswith("n_epochs")
+
+
+class Dropping(BaseFeaturesExtractor):
+    def __init__(self, space: Any) -> None:
+        super().__init__(space, features_dim=8)
+        self.layers = torch.nn.Sequential(
+            torch.nn.Linear(4, 8), torch.nn.BatchNorm1d(8), torch.nn.Tanh(), torch.nn.Dropout(0.3)
+        )
+
+    def forward(self, observations: torch.Tensor) -> torch.Tensor:
+        values: torch.Tensor = self.layers(observations)
+        return values
+
+
+def test_looking_leaves_dropout_and_batch_norm_as_they_were(tmp_path: Path) -> None:
+    def model() -> PPO:
+        return model_of("ppo", policy_kwargs={"features_extractor_class": Dropping})  # type: ignore[no-any-return]
+
+    alone, seen = model().learn(512), model()
+    watched(seen, tmp_path / "run", 512)
+    for name, weights in alone.policy.state_dict().items():
+        assert torch.equal(weights, seen.policy.state_dict()[name]), name
+
+
+def test_without_a_discount_there_is_no_bound_and_no_crash(tmp_path: Path) -> None:
+    signals = watched(model_of("dqn", gamma=1.0), tmp_path / "run", 600)[-1].signals
+    assert "q.mean" in signals
+    assert "q.bound_ratio" not in signals
+
+
+def test_learning_on_goes_on_in_the_same_record(tmp_path: Path) -> None:
+    model = model_of("dqn")
+    callback = SteadyCallback(tmp_path / "run", every=200, say=lambda _: None)
+    for _ in range(3):
+        model.learn(400, callback=callback, reset_num_timesteps=False)
+    steps = list(RunDirectory.open(tmp_path / "run").steps())
+    assert [step.env_steps for step in steps] == [200, 400, 600, 800, 1000, 1200]
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+    assert all(step.signals.get("replay.misaligned_share", 0.0) == 0.0 for step in steps)
+
+
+def test_a_short_run_has_a_step_too(tmp_path: Path) -> None:
+    callback = SteadyCallback(tmp_path / "run", say=lambda _: None)
+    model_of("dqn").learn(300, callback=callback)
+    (step,) = RunDirectory.open(tmp_path / "run").steps()
+    assert step.env_steps == 300
+
+
+def test_an_error_of_our_own_does_not_stop_the_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    model = model_of("dqn")
+    monkeypatch.setattr("steadyrl.integrations.sb3_off_policy.OffPolicyMeter.read", lambda _: 1 / 0)
+    model.learn(600, callback=SteadyCallback(tmp_path / "run", every=200, say=said.append))
+    assert model.num_timesteps == 600
+    assert sum("error of its own" in line for line in said) == 1
+
+
+def test_an_evaluation_that_empties_the_logger_takes_nothing_away(tmp_path: Path) -> None:
+    model = model_of("ddpg")
+    envs = DummyVecEnv([lambda: Monitor(gymnasium.make("Pendulum-v1"))])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        evaluation = EvalCallback(envs, eval_freq=200, n_eval_episodes=1, verbose=0)
+    steady = SteadyCallback(tmp_path / "run", every=200, say=lambda _: None)
+    model.learn(600, callback=CallbackList([evaluation, steady]))
+    steps = list(RunDirectory.open(tmp_path / "run").steps())
+    assert all("actor.loss" in step.signals for step in steps)
+    assert all("eval.return_mean" in step.signals for step in steps)

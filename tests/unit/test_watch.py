@@ -91,6 +91,48 @@ def test_an_error_in_the_loop_is_recorded_and_not_swallowed(tmp_path: Path) -> N
     assert (summary["status"], summary["message"]) == ("failed", "division by zero")
 
 
+def test_returns_of_single_episodes_are_gathered(tmp_path: Path) -> None:
+    with _watch(tmp_path / "run", [], names="cleanrl") as watch:
+        for n, reward in enumerate([2.0, 4.0, 9.0]):
+            watch.log(n, {"charts/episodic_return": reward})
+    steps = RunDirectory.open(tmp_path / "run").steps()
+    assert [step.signals["rollout.return_mean"] for step in steps] == [2.0, 3.0, 5.0]
+
+
+def test_an_error_of_our_own_ends_the_watching_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    watch = _watch(tmp_path / "run", said)
+
+    def fail(*_: object) -> None:
+        raise ArithmeticError("a rule of ours")
+
+    monkeypatch.setattr(watch._monitor, "observe", fail)
+    for n in range(3):
+        assert watch.log(n, {"policy.kl": 0.1}) == []
+    watch.close()
+    assert sum("a rule of ours" in line for line in said) == 1
+
+
+def test_only_settings_that_rules_ask_for_are_written_down(tmp_path: Path) -> None:
+    settings = {"hub_token": "secret", "learning_rate": "lin_0.01", "gamma": 0.9, "epochs": None}
+    with _watch(tmp_path / "run", [], family="ppo", settings=settings):
+        pass
+    config = RunDirectory.open(tmp_path / "run").config
+    assert config.value_of("learning_rate") == 0.01
+    assert config.value_of("gamma") == 0.9
+    assert "secret" not in (tmp_path / "run" / "config.yaml").read_text("utf-8")
+
+
+def test_a_full_disk_is_no_sickness_of_the_training(tmp_path: Path) -> None:
+    watch = _watch(tmp_path / "run", [])
+    findings = watch.record(1, {"machine.disk_free_gb": 0.01})
+    assert [finding.rule for finding in findings] == ["D033"]
+    assert not watch.sick
+    watch.close()
+
+
 def test_nothing_of_other_programs_is_imported_before_it_is_used() -> None:
     code = (
         "import sys, steadyrl, steadyrl.integrations; steadyrl.Watch\n"

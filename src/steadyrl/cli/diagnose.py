@@ -14,7 +14,7 @@ from rich.console import Console
 from steadyrl.cli.following import follow
 from steadyrl.core.config import read_yaml
 from steadyrl.core.configs.foreign import Family
-from steadyrl.core.errors import ConfigError
+from steadyrl.core.errors import ConfigError, StoreError
 from steadyrl.report.findings import print_verdict, verdict_table
 from steadyrl.store.foreign.mapping import built_in, load_table
 from steadyrl.store.foreign.run import ForeignRun, find_runs, is_own
@@ -64,8 +64,9 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
         "--settings", type=Path, metavar="FILE", help="YAML with its hyperparameters, by any name"
     )
     arguments = parser.parse_args(argv)
-    paths = [run for given in arguments.runs for run in _expanded(given)]
-    runs = [_open(path, arguments) for path in paths]
+    if arguments.total_env_steps < 0:
+        raise ConfigError(f"--total-env-steps {arguments.total_env_steps} must not be negative.")
+    runs = _all(arguments)
     if arguments.watch:
         return follow(runs, every=arguments.every, sleep=time.sleep)
     verdicts = [judge(run) for run in runs]
@@ -83,13 +84,23 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
 MANY = 5  # above it the table alone is shown
 
 
-def _expanded(path: Path) -> list[Path]:
-    """One run, or all runs below a folder; what does not exist is refused when it is opened."""
-    return find_runs(path) if path.exists() else [path]
+def _all(arguments: argparse.Namespace) -> list[Recorded]:
+    """Every run that was named; of a folder's runs a broken one does not hide the others."""
+    runs = []
+    for given in arguments.runs:
+        found = find_runs(given)
+        for path in found:
+            try:
+                runs.append(_open(path, arguments))
+            except StoreError as error:
+                if len(found) == 1:
+                    raise
+                sys.stderr.write(f"left out: {error}\n")
+    return runs
 
 
 def _open(path: Path, arguments: argparse.Namespace) -> Recorded:
-    if is_own(path) or not path.exists():
+    if is_own(path):
         return open_run(path)
     mapping = load_table(arguments.mapping) if arguments.mapping else None
     settings = {}

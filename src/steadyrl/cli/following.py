@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from rich.console import Console
 from rich.markup import escape
 
+from steadyrl.core.errors import SteadyError
 from steadyrl.report.findings import print_diagnoses, print_findings
 from steadyrl.store.foreign.run import ForeignRun
 from steadyrl.verdict import Recorded, judge
@@ -23,14 +24,21 @@ def follow(
     console = console or Console()
     told: dict[str, set[tuple[str, str]]] = {str(run.path): set() for run in runs}
     causes: dict[str, str] = {}
+    lost: set[str] = set()
     console.print(f"[dim]watching {len(runs)} runs; Ctrl-C ends it[/]")
     first = True
     try:
         while True:
             for run in runs:
-                changed = run.refresh() if isinstance(run, ForeignRun) else True
-                if changed or first:
-                    _tell(run, told[str(run.path)], causes, console)
+                try:
+                    changed = run.refresh() if isinstance(run, ForeignRun) else True
+                    if changed or first:
+                        _tell(run, told[str(run.path)], causes, console)
+                    lost.discard(str(run.path))
+                except SteadyError as error:  # it may come back, and the others go on
+                    if str(run.path) not in lost:
+                        console.print(f"[yellow]{escape(str(error))}[/]", highlight=False)
+                    lost.add(str(run.path))
             first = False
             sleep(every)
     except KeyboardInterrupt:

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -33,10 +34,11 @@ class MachineMeter:
         cpu, swapped = time.process_time(), self._swap_bytes()
         signals = {
             "machine.cpu_share": (cpu - self._cpu) / seconds,
-            "machine.load_per_core": os.getloadavg()[0] / (os.cpu_count() or 1),
+            "machine.load_per_core": psutil.getloadavg()[0] / (os.cpu_count() or 1),
             "machine.swap_mb_per_second": (swapped - self._swapped) / seconds / 1e6,
-            "machine.disk_free_gb": shutil.disk_usage(self._folder).free / 1e9,
         }
+        with suppress(OSError):  # the folder may be gone; that is for its writer to say
+            signals["machine.disk_free_gb"] = shutil.disk_usage(self._folder).free / 1e9
         signals |= _gpu()
         self._at, self._cpu, self._swapped = now, cpu, swapped
         return signals
@@ -54,7 +56,7 @@ def _gpu() -> dict[str, float]:
         return {}
     try:
         return {"machine.gpu_share": torch.cuda.utilization() / 100.0}
-    except (ModuleNotFoundError, RuntimeError):  # without nvidia-ml-py there is no such figure
+    except Exception:
         return {}
 
 

@@ -11,6 +11,7 @@ failure, steps after the end.
 
 from __future__ import annotations
 
+import copy
 import warnings
 from typing import Any, Literal, SupportsFloat
 
@@ -21,6 +22,9 @@ from gymnasium import spaces
 from steadyrl.core.errors import EnvironmentFault
 
 OnFault = Literal["raise", "warn", "record"]
+
+# What may also be so in a sound environment is only warned of, never raised.
+SUSPICIONS = ("observation-frozen", "time-limit-as-termination", "action")
 
 FROZEN = 50  # equal observations running while different actions are played
 SAME_LENGTH = 10  # terminated episodes of one length that look like a time limit
@@ -34,7 +38,9 @@ class CheckedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
 
         Args:
             env: the environment.
-            on_fault: raise an EnvironmentFault; warn, once per kind; or only record it.
+            on_fault: raise an EnvironmentFault; warn, once per kind; or only record it. What may
+                be so in a sound environment too is at most warned of: frozen observations,
+                termination at one and the same step, actions outside their space.
         """
         super().__init__(env)
         self._on_fault = on_fault
@@ -43,7 +49,8 @@ class CheckedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._length = self._steps = 0
         self._previous: Any = None
         self._equal = 0
-        self._actions: list[Any] = []
+        self._first_action: Any = None
+        self._actions_differ = False
         self._lengths: list[int] = []
 
     def reset(
@@ -52,7 +59,7 @@ class CheckedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
         """Begin an episode."""
         observation, info = self.env.reset(seed=seed, options=options)
         self._running, self._length = True, 0
-        self._previous, self._equal, self._actions = observation, 0, []
+        self._previous, self._equal, self._actions_differ = copy.deepcopy(observation), 0, False
         self._check_observation(observation, "reset")
         return observation, info
 
@@ -77,34 +84,47 @@ class CheckedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
         return observation, reward, terminated, truncated, info
 
     def _check_observation(self, observation: Any, where: str) -> None:
-        space = self.observation_space
-        if isinstance(space, spaces.Box):
-            values = np.asarray(observation)
-            if values.shape != space.shape:
-                said = f"{values.shape}, the space says {space.shape}"
-                self._fault("observation-shape", f"at {where} the observation's shape is {said}.")
-                return
-            if np.issubdtype(values.dtype, np.floating) and not np.isfinite(values).all():
-                bad = int(np.argmax(~np.isfinite(values.reshape(-1))))
-                self._fault(
-                    "observation-not-finite",
-                    f"at {where} component {bad} of the observation is {values.reshape(-1)[bad]}.",
-                )
-                return
-            if values.dtype != space.dtype:
-                said = f"{values.dtype}, the space says {space.dtype}"
-                self._fault("observation-dtype", f"at {where} the observation is {said}.")
-            outside = (values < space.low) | (values > space.high)
-            if outside.any():
-                bad = int(np.argmax(outside.reshape(-1)))
-                low, high = space.low.reshape(-1)[bad], space.high.reshape(-1)[bad]
-                self._fault(
-                    "observation-range",
-                    f"at {where} component {bad} of the observation is "
-                    f"{values.reshape(-1)[bad]:g}, outside [{low:g}, {high:g}].",
-                )
+        self._check_in(self.observation_space, observation, where)
+
+    def _check_in(self, space: spaces.Space[Any], observation: Any, where: str) -> None:
+        if isinstance(space, spaces.Dict) and isinstance(observation, dict):
+            for name in space.spaces.keys() & observation.keys():
+                self._check_in(space[name], observation[name], f"{where}, '{name}',")
+            if space.spaces.keys() != observation.keys():
+                self._fault("observation", f"at {where} the observation's names are not {space}'s.")
+        elif isinstance(space, spaces.Tuple) and isinstance(observation, tuple):
+            for number, (inner, part) in enumerate(zip(space.spaces, observation, strict=False)):
+                self._check_in(inner, part, f"{where}, part {number},")
+        elif isinstance(space, spaces.Box):
+            self._check_box(space, observation, where)
         elif not space.contains(observation):
             self._fault("observation", f"at {where} the observation is not in {space}.")
+
+    def _check_box(self, space: spaces.Box, observation: Any, where: str) -> None:
+        values = np.asarray(observation)
+        if values.shape != space.shape:
+            said = f"{values.shape}, the space says {space.shape}"
+            self._fault("observation-shape", f"at {where} the observation's shape is {said}.")
+            return
+        if np.issubdtype(values.dtype, np.floating) and not np.isfinite(values).all():
+            bad = int(np.argmax(~np.isfinite(values.reshape(-1))))
+            self._fault(
+                "observation-not-finite",
+                f"at {where} component {bad} of the observation is {values.reshape(-1)[bad]}.",
+            )
+            return
+        if values.dtype != space.dtype:
+            said = f"{values.dtype}, the space says {space.dtype}"
+            self._fault("observation-dtype", f"at {where} the observation is {said}.")
+        outside = (values < space.low) | (values > space.high)
+        if outside.any():
+            bad = int(np.argmax(outside.reshape(-1)))
+            low, high = space.low.reshape(-1)[bad], space.high.reshape(-1)[bad]
+            self._fault(
+                "observation-range",
+                f"at {where} component {bad} of the observation is "
+                f"{values.reshape(-1)[bad]:g}, outside [{low:g}, {high:g}].",
+            )
 
     def _check_reward(self, reward: SupportsFloat) -> None:
         try:
@@ -119,10 +139,13 @@ class CheckedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
     def _check_change(self, observation: Any, action: Any) -> None:
         """Actions differ, the world does not: it is not stepped, or the observation is stale."""
         same = _equal(observation, self._previous)
+        if same and self._equal:
+            self._actions_differ |= not _equal(action, self._first_action)
+        else:
+            self._first_action, self._actions_differ = copy.deepcopy(action), False
+            self._previous = copy.deepcopy(observation)  # the environment may write into its own
         self._equal = self._equal + 1 if same else 0
-        self._actions = [*self._actions, action] if same else []
-        self._previous = observation
-        if self._equal >= FROZEN and any(not _equal(a, self._actions[0]) for a in self._actions):
+        if self._equal >= FROZEN and self._actions_differ:
             self._fault(
                 "observation-frozen",
                 f"the observation has not changed for {self._equal} steps of differing actions.",
@@ -146,9 +169,9 @@ class CheckedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
     def _fault(self, kind: str, sentence: str) -> None:
         new = kind not in self.faults
         self.faults.setdefault(kind, sentence)
-        if self._on_fault == "raise":
+        if self._on_fault == "raise" and kind not in SUSPICIONS:
             raise EnvironmentFault(f"{self.env}: {sentence}")
-        if new and self._on_fault == "warn":
+        if new and self._on_fault != "record":
             warnings.warn(f"{self.env}: {sentence}", stacklevel=3)
 
 

@@ -18,16 +18,21 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from stable_baselines3 import DQN, SAC, TD3
 from stable_baselines3 import __version__ as sb3_version
-from stable_baselines3.common.callbacks import BaseCallback, CallbackList, EvalCallback
-from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+from stable_baselines3.common.callbacks import (
+    BaseCallback,
+    CallbackList,
+    EvalCallback,
+    EventCallback,
+)
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 
 from steadyrl.core.configs.foreign import Family
 from steadyrl.core.records import Finding
 from steadyrl.integrations.sb3_off_policy import OffPolicyMeter
 from steadyrl.integrations.sb3_on_policy import OnPolicyMeter
-from steadyrl.integrations.watch import About, Watch, say_on_stderr
+from steadyrl.integrations.watch import About, Watch, about_training, say_on_stderr
 from steadyrl.store.foreign.mapping import load_table
 
 OnSevere = Literal["report", "stop", "lower_learning_rate"]
@@ -74,29 +79,59 @@ class SteadyCallback(BaseCallback):
         super().__init__()
         self._path, self._on_severe, self._save = Path(path), on_severe, save_last_good
         self._every, self._tell = every, say
-        self._stopping = False
+        self._stopping = self._broken = False
         self._lowered = 0
+        self._watch: Watch | None = None
+        self._meter: OnPolicyMeter | OffPolicyMeter | None = None
+        self._seams: list[int] = []
         self._evaluated: dict[int, int] = {}
 
     @property
     def watch(self) -> Watch:
-        """The record: its path, findings and diagnosis."""
+        """The record: its path, findings and diagnosis. There is none before learn()."""
+        if self._watch is None:
+            raise RuntimeError("nothing has been watched yet: pass the callback to learn() first")
         return self._watch
 
+    def _new_meter(self) -> OnPolicyMeter | OffPolicyMeter | None:
+        """The closest look there is for this kind of model; none for one that is not known."""
+        model = self.model
+        if isinstance(model, OnPolicyAlgorithm):
+            return OnPolicyMeter(model)
+        if isinstance(model, TD3 | SAC | DQN):
+            buffer = model.replay_buffer
+            if buffer is not None:
+                self._seams.append((buffer.pos - 1) % buffer.buffer_size)
+            return OffPolicyMeter(model, self._seams)
+        return None
+
     def _on_training_start(self) -> None:
+        self._safely(self._begin)
+
+    def _begin(self) -> None:
         model = self.model
         table = load_table("sb3")
         total = int(self.locals.get("total_timesteps", 0))
-        self._meter: OnPolicyMeter | OffPolicyMeter | None = None
-        if isinstance(model, OnPolicyAlgorithm):
-            self._meter = OnPolicyMeter(model)
-        elif isinstance(model, OffPolicyAlgorithm):
-            self._meter = OffPolicyMeter(model)
+        if self._meter is not None:  # of a learn() that was broken off
+            self._meter.close()
+        self._stopping = False
+        self._meter = self._new_meter()
         names = [type(model).__name__, *(parent.__name__ for parent in type(model).__mro__)]
         self._table = table
+        plain = isinstance(self._meter, OffPolicyMeter) or bool(self._meter and self._meter.plain)
+        self._evaluators = list(_evaluators(self.locals.get("callback")))[:1]
+        self._episodes = _Episodes()
+        self._logged: dict[str, float] = {}
+        self._at, self._clock = model.num_timesteps, time.perf_counter()
+        self._saved_at = model.num_timesteps
+        self._save_every = max(self._every, (total - model.num_timesteps) // 20)
+        if self._watch is not None and self.locals.get("reset_num_timesteps") is False:
+            self._watch.resume()
+            return
         self._watch = Watch(
             self._path,
             about=About(
+                weaker={} if plain else table.weaker(table.signals),
                 family=next((FAMILIES[name] for name in names if name in FAMILIES), "unknown"),
                 total_env_steps=total,
                 settings=_settings(model, table.settings),
@@ -106,50 +141,71 @@ class SteadyCallback(BaseCallback):
             ),
             say=self._tell,
         )
-        self._evaluators = list(_evaluators(self.locals.get("callback")))
-        self._episodes = _Episodes()
-        self._at, self._clock = model.num_timesteps, time.perf_counter()
-        self._saved_at = model.num_timesteps
-        self._save_every = max(self._every, (total - model.num_timesteps) // 20)
+
+    def _safely(self, work: Callable[[], None]) -> None:
+        """Watching never takes the training down: after an error of its own it looks away."""
+        if self._broken or (self._watch is not None and self._watch.broken):
+            return
+        try:
+            work()
+        except Exception as error:  # the training matters more than its record
+            self._broken = True
+            if self._meter is not None:
+                self._meter.close()
+            kind = type(error).__name__
+            self._tell(f"watching has ended with an error of its own ({kind}: {error})")
 
     def _on_rollout_start(self) -> None:
+        self._safely(self._update_over)
+
+    def _update_over(self) -> None:
         # For PPO and its kin an update has just ended.
         if isinstance(self._meter, OnPolicyMeter) and self._meter.pending:
             self._step()
 
     def _on_step(self) -> bool:
+        self._safely(self._played)
+        return not self._stopping
+
+    def _played(self) -> None:
         self._episodes.add(self.locals)
+        self._logged |= self._train_values()  # another callback may empty the logger
         if isinstance(self._meter, OffPolicyMeter):
             self._meter.add(self.locals)
-            if self.model.num_timesteps - self._at >= self._every:
-                self._step()
-        return not self._stopping
+        if not isinstance(self._meter, OnPolicyMeter) and self._due:
+            self._step()
+
+    @property
+    def _due(self) -> bool:
+        return self.model.num_timesteps - self._at >= self._every
 
     def _on_rollout_end(self) -> None:
         # Updates after a few steps each (A2C) are looked at now and then.
-        due = self.model.num_timesteps - self._at >= self._every
-        if isinstance(self._meter, OnPolicyMeter) and due:
-            self._meter.rollout_ended()
+        if isinstance(self._meter, OnPolicyMeter) and self._due:
+            self._safely(self._meter.rollout_ended)
 
     def _on_training_end(self) -> None:
-        if isinstance(self._meter, OnPolicyMeter) and self._meter.pending:
+        self._safely(self._finish)
+
+    def _finish(self) -> None:
+        if isinstance(self._meter, OnPolicyMeter):
+            self._update_over()
+        elif self.model.num_timesteps > self._at:
             self._step()
         if self._meter is not None:
             self._meter.close()
-        worst = next((f for f in self._watch.findings if f.severity == "severe"), None)
+            self._meter = None
+        severe = [f for f in about_training(self.watch.findings) if f.severity == "severe"]
+        worst = severe[0] if severe else None
         stopped = f"{worst.rule} {worst.name}: {worst.message}" if worst and self._stopping else ""
-        self._watch.close("stopped" if self._stopping else "finished", stopped)
+        self.watch.close("stopped" if self._stopping else "finished", stopped)
 
     def _step(self) -> None:
         """One Step: what Stable-Baselines3 measured, what we measured, how episodes went."""
         model = self.model
         now, steps = time.perf_counter(), model.num_timesteps
-        logged = {
-            name: float(value)
-            for name, value in model.logger.name_to_value.items()
-            if np.isscalar(value) and not isinstance(value, str)
-        }
-        signals = self._table.translate(logged)
+        signals = self._table.translate(self._logged | self._train_values())
+        self._logged = {}
         signals |= self._episodes.read() | _recent_episodes(model) | self._evaluations()
         signals |= self._meter.read() if self._meter is not None else {}
         entropy_weight = getattr(model, "ent_coef", None)
@@ -158,9 +214,17 @@ class SteadyCallback(BaseCallback):
         elapsed = max(now - self._clock, 1e-9)
         signals["time.env_steps_per_second"] = (steps - self._at) / elapsed
         self._at, self._clock = steps, now
-        self._respond(self._watch.record(steps, signals))
-        if not self._watch.sick and steps - self._saved_at >= self._save_every:
+        self._respond(self.watch.record(steps, signals))
+        if not self.watch.sick and steps - self._saved_at >= self._save_every:
             self._keep()
+
+    def _train_values(self) -> dict[str, float]:
+        """What Stable-Baselines3 has measured and not written out yet."""
+        return {
+            name: float(value)
+            for name, value in self.model.logger.name_to_value.items()
+            if name.startswith("train/") and np.isscalar(value) and not isinstance(value, str)
+        }
 
     def _evaluations(self) -> dict[str, float]:
         """What an EvalCallback beside this one has found since the last Step."""
@@ -177,17 +241,17 @@ class SteadyCallback(BaseCallback):
         return {}
 
     def _respond(self, findings: list[Finding]) -> None:
-        severe = [finding for finding in findings if finding.severity == "severe"]
+        severe = [f for f in about_training(findings) if f.severity == "severe"]
         if not severe:
             return
-        good = self._watch.path / "last_good.zip"
+        good = self.watch.path / "last_good.zip"
         if good.exists():
             name = type(self.model).__name__
             self._tell(f"the last good model: {name}.load({str(good)!r})")
         because = f"{severe[0].rule} {severe[0].name}: {severe[0].message}"
         if self._on_severe == "stop":
             self._stopping = True
-            self._watch.note("action", because=because, did="stop")
+            self.watch.note("action", because=because, did="stop")
         elif self._on_severe == "lower_learning_rate" and self._lowered < LOWERINGS:
             self._lowered += 1
             before = float(self.model.lr_schedule(self.model._current_progress_remaining))
@@ -195,7 +259,7 @@ class SteadyCallback(BaseCallback):
             self.model.learning_rate = Slower(self.model.lr_schedule)
             self.model._setup_lr_schedule()
             change = {"name": "learning_rate", "before": before, "after": before * LOWER}
-            self._watch.note("change", because=because, **change)
+            self.watch.note("change", because=because, **change)
             self._tell(f"learning rate lowered from {before:.3g} to {before * LOWER:.3g}")
 
     def _keep(self) -> None:
@@ -203,7 +267,7 @@ class SteadyCallback(BaseCallback):
         self._saved_at = self.model.num_timesteps
         if not self._save:
             return
-        folder = self._watch.path
+        folder = self.watch.path
         normalizer = self.model.get_vec_normalize_env()
         writers: list[tuple[str, Callable[[str], Any]]] = [("last_good.zip", self.model.save)]
         if normalizer is not None:
@@ -225,6 +289,8 @@ def _evaluators(callback: Any) -> Iterator[EvalCallback]:
             yield from _evaluators(inner)
     elif isinstance(callback, EvalCallback) and callback.eval_freq > 0:
         yield callback
+    elif isinstance(callback, EventCallback) and callback.callback is not None:
+        yield from _evaluators(callback.callback)
 
 
 class Slower:

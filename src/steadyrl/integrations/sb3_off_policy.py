@@ -5,18 +5,17 @@ Looking draws samples of its own: the run's random numbers are left as they were
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
 import torch
+from stable_baselines3 import DQN, SAC, TD3
 from stable_baselines3.common.buffers import ReplayBuffer
-from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from torch import Tensor
 from torch.autograd.graph import register_multi_grad_hook
 
-from steadyrl.integrations.sb3_on_policy import _flat, _observations
+from steadyrl.integrations.sb3_common import flat, gradient_norm, observation_signals, unseen
 
 LOOKED_AT = 256  # transitions
 
@@ -24,7 +23,8 @@ LOOKED_AT = 256  # transitions
 class OffPolicyMeter:
     """Looks at the networks once per Step, and at every gradient on its way."""
 
-    def __init__(self, algorithm: OffPolicyAlgorithm) -> None:
+    def __init__(self, algorithm: TD3 | SAC | DQN, seams: Sequence[int] = ()) -> None:
+        """Look at a model; `seams` are places of its buffer where learn() began anew."""
         self._model = cast(Any, algorithm)  # their common class declares neither critics nor actor
         self._rng = np.random.default_rng(0)
         self._norms: dict[str, list[float]] = {"critic": [], "actor": []}
@@ -42,6 +42,7 @@ class OffPolicyMeter:
                 hook = network.optimizer.register_step_pre_hook(self._watcher(part, network))
                 self._hooks.append(hook)
         self._remember()
+        self._seams = list(seams)
         self._reward_abs_max = 0.0
         self._truncations = 0
 
@@ -71,7 +72,7 @@ class OffPolicyMeter:
         self._norms = {"critic": [], "actor": []}
         plain = isinstance(buffer, ReplayBuffer) and not isinstance(buffer.observations, dict)
         if plain and model._n_updates and buffer.size() > 1:
-            with _unseen(), torch.no_grad():
+            with unseen(model.policy):
                 signals |= self._look(buffer)
         self._remember()
         return signals
@@ -88,18 +89,19 @@ class OffPolicyMeter:
         target = self._targets(batch)
         values = self._values(batch.observations, batch.actions)
         errors = values - target
-        bound = self._reward_abs_max / (1.0 - model.gamma) + self._entropy_bound(batch)
         highest = float(values.abs().max())
         signals = {
             "critic.loss": float((errors**2).mean()),
             "q.mean": float(values.mean()),
             "q.abs_max": highest,
-            "q.bound": bound,
-            "q.bound_ratio": highest / bound if bound > 0 else 0.0,
             "td.abs_mean": float(errors.abs().mean()),
             "td.abs_max": float(errors.abs().max()),
             "td.target_std": float(target.std()),
         }
+        if model.gamma < 1.0:  # without a discount the rewards set no bound
+            largest = self._reward_abs_max + self._largest_bonus(batch)
+            signals["q.bound"] = largest / (1.0 - model.gamma)
+            signals["q.bound_ratio"] = highest / signals["q.bound"] if largest > 0 else 0.0
         drawn = self._rng.integers(0, buffer.size() * buffer.n_envs, model.batch_size)
         signals["replay.duplicate_share"] = 1.0 - len(np.unique(drawn)) / len(drawn)
         newest = (buffer.pos - 1 - np.arange(min(LOOKED_AT, buffer.size()))) % buffer.buffer_size
@@ -107,7 +109,9 @@ class OffPolicyMeter:
         surprise = self._values(fresh.observations, fresh.actions) - self._targets(fresh)
         familiar = float(errors.abs().mean())
         signals["td.fresh_ratio"] = float(surprise.abs().mean()) / familiar if familiar else 1.0
-        signals |= _observations(batch.observations.cpu().numpy()) | self._memory(buffer, chosen)
+        signals |= observation_signals(batch.observations.cpu().numpy()) | self._memory(
+            buffer, chosen
+        )
         return signals | self._changes(batch, fresh)
 
     def _memory(self, buffer: Any, chosen: Any) -> dict[str, float]:
@@ -121,6 +125,7 @@ class OffPolicyMeter:
         later = (chosen + 1) % buffer.buffer_size
         follows = (later != buffer.pos) & (later < max(buffer.size(), 1))
         follows &= ~(buffer.dones[chosen].astype(bool).any(axis=1))
+        follows &= ~np.isin(chosen, self._seams)  # there the environment was reset from outside
         if follows.any():
             after, seen = (
                 buffer.next_observations[chosen[follows]],
@@ -132,8 +137,8 @@ class OffPolicyMeter:
 
     def _changes(self, batch: Any, fresh: Any) -> dict[str, float]:
         """How far networks and policy have moved since the last Step."""
-        critic, before, target_before = _flat(self._critic()), *self._critics_before
-        target = _flat(self._target())
+        critic, before, target_before = flat(self._critic()), *self._critics_before
+        target = flat(self._target())
         signals = {
             "critic.update_ratio": _ratio(critic - before, before),
             "target.drift": _ratio(critic - target, critic),
@@ -148,7 +153,7 @@ class OffPolicyMeter:
             else actor(batch.observations)
         )
         signals["actor.update_ratio"] = _ratio(
-            _flat(list(actor.parameters())) - self._actor_before, self._actor_before
+            flat(list(actor.parameters())) - self._actor_before, self._actor_before
         )
         signals["action.saturation"] = float((now.abs() > 0.99).float().mean())
         if not _draws(actor):
@@ -194,13 +199,12 @@ class OffPolicyMeter:
             return float(model.log_ent_coef.exp())
         return float(model.ent_coef_tensor)
 
-    def _entropy_bound(self, batch: Any) -> float:
-        """What SAC's entropy bonus can add to a value."""
+    def _largest_bonus(self, batch: Any) -> float:
+        """What SAC's entropy bonus can add to a reward."""
         if self._discrete or not _draws(self._model.actor):
             return 0.0
         _, log_prob = self._model.actor.action_log_prob(batch.observations)
-        bonus = self._entropy_weight() * float(log_prob.abs().max())
-        return bonus / (1.0 - float(self._model.gamma))
+        return self._entropy_weight() * float(log_prob.abs().max())
 
     def _critic(self) -> Sequence[Tensor]:
         return list((self._model.q_net if self._discrete else self._model.critic).parameters())
@@ -210,10 +214,10 @@ class OffPolicyMeter:
         return list((model.q_net_target if self._discrete else model.critic_target).parameters())
 
     def _remember(self) -> None:
-        self._critics_before = _flat(self._critic()), _flat(self._target())
+        self._critics_before = flat(self._critic()), flat(self._target())
         if not self._discrete:
             actor = self._model.actor
-            self._actor_before = _flat(list(actor.parameters()))
+            self._actor_before = flat(list(actor.parameters()))
             self._weights_before = {n: p.detach().clone() for n, p in actor.named_parameters()}
 
     def _watcher(self, part: str, network: Any) -> Any:
@@ -223,9 +227,9 @@ class OffPolicyMeter:
         return before_step
 
     def _note(self, part: str, grads: Sequence[Tensor | None]) -> None:
-        norms = [grad.detach().norm() for grad in grads if grad is not None]
-        if norms:
-            self._norms[part].append(float(torch.stack(norms).norm()))
+        norm = gradient_norm(grads)
+        if norm is not None:
+            self._norms[part].append(norm)
 
 
 def _draws(actor: Any) -> bool:
@@ -235,14 +239,3 @@ def _draws(actor: Any) -> bool:
 
 def _ratio(change: Tensor, of: Tensor) -> float:
     return float(change.norm()) / (float(of.norm()) + 1e-12)
-
-
-@contextmanager
-def _unseen() -> Iterator[None]:
-    """Leave every random number generator of the run as it was."""
-    state = np.random.get_state()  # noqa: NPY002 - Stable-Baselines3 draws from this one
-    with torch.random.fork_rng():
-        try:
-            yield
-        finally:
-            np.random.set_state(state)  # noqa: NPY002

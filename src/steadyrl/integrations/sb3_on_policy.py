@@ -14,9 +14,10 @@ from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from torch import Tensor
 from torch.autograd.graph import register_multi_grad_hook
 
+from steadyrl.integrations.sb3_common import flat, gradient_norm, observation_signals, unseen
+
 LOOKED_AT = 2048  # samples of a rollout on which policies are compared
 QUARTERS = 4  # of the first epoch, at each of which its KL is looked at
-ENOUGH = 128  # samples to judge the observations' scales by
 CLAMP = 20.0  # nats; beyond it a ratio is out of every range anyway
 
 
@@ -27,7 +28,7 @@ class OnPolicyMeter:
         self._model = model
         self.pending = False  # a rollout was collected, and its update is not measured yet
         # Other buffers (masks, recurrent states) need other calls: then less is measured.
-        self._plain = type(model.rollout_buffer) is RolloutBuffer
+        self.plain = type(model.rollout_buffer) is RolloutBuffer
         named = [(name, p) for name, p in model.policy.named_parameters() if p.requires_grad]
         self._value = [p for name, p in named if "value_net" in name]
         self._policy = [p for name, p in named if "value_net" not in name]
@@ -44,25 +45,25 @@ class OnPolicyMeter:
         """Take hold of the samples and of the policy that drew them."""
         self.pending = True
         self._steps, self._first_epoch = 0, []
-        self._norms = {"policy": [], "value": []}
-        self._before = {"policy": _flat(self._policy), "value": _flat(self._value)}
+        self._norms = {"policy": [], "value": []}  # one update's, so that nothing piles up
+        self._before = {"policy": flat(self._policy), "value": flat(self._value)}
         self._signals: dict[str, float] = {}
-        if not self._plain:
+        if not self.plain:
             return
         buffer = self._model.rollout_buffer
         # The buffer makes new arrays for the next rollout; these stay as they are.
         count = buffer.log_probs.size
         chosen = np.linspace(0, count - 1, min(count, LOOKED_AT)).astype(int)
         device = self._model.device
-        flat = [buffer.observations, buffer.actions, buffer.log_probs, buffer.advantages]
-        rows = [array.reshape(count, *array.shape[2:])[chosen] for array in flat]
+        arrays = [buffer.observations, buffer.actions, buffer.log_probs, buffer.advantages]
+        rows = [array.reshape(count, *array.shape[2:])[chosen] for array in arrays]
         self._samples = [torch.as_tensor(row, device=device) for row in rows]
         ratio = self._log_ratio()
         self._signals = {
             "policy.first_ratio_error": float(ratio.abs().max()),
             "advantage.std": float(buffer.advantages.std()),
             "return.std": float(buffer.returns.std()),
-            **_observations(rows[0]),
+            **observation_signals(rows[0]),
         }
         per_epoch = -(-count // getattr(self._model, "batch_size", count))
         self._looks = {round(per_epoch * part / QUARTERS) for part in range(1, QUARTERS)}
@@ -77,9 +78,9 @@ class OnPolicyMeter:
                 signals[f"{part}.gradient_norm"] = float(np.mean(norms))
             if norms and part == "policy":
                 signals["policy.gradient_norm_max"] = max(norms)
-            moved = float((_flat(group) - before).norm())
+            moved = float((flat(group) - before).norm())
             signals[f"{part}.update_ratio"] = moved / (float(before.norm()) + 1e-12)
-        return signals | (self._compared() if self._plain else {})
+        return signals | (self._compared() if self.plain else {})
 
     def close(self) -> None:
         """Let go of the model."""
@@ -103,31 +104,33 @@ class OnPolicyMeter:
             signals["policy.kl_first_epoch"] = mean
         space = self._model.action_space
         if isinstance(space, spaces.Discrete) and space.n > 1:
-            signals["policy.entropy_share"] = float(self._entropy()) / math.log(float(space.n))
+            signals["policy.entropy_share"] = self._entropy() / math.log(float(space.n))
         return signals
 
     def _stepped(self, *_: Any) -> None:
         self._steps += 1
-        if self.pending and self._plain and self._steps in self._looks:
+        if self.pending and self.plain and self._steps in self._looks:
             self._first_epoch.append(_kl(self._log_ratio()))
 
     def _note(self, part: str, grads: Sequence[Tensor | None]) -> None:
-        squares = [grad.detach().norm() for grad in grads if grad is not None]
-        if squares:
-            self._norms[part].append(float(torch.stack(squares).norm()))
+        if not self.pending:
+            return
+        norm = gradient_norm(grads)
+        if norm is not None:
+            self._norms[part].append(norm)
 
     def _log_ratio(self) -> Tensor:
         observations, _, old, _ = self._samples
-        with torch.no_grad():
+        with unseen(self._model.policy):
             _, new, _ = self._model.policy.evaluate_actions(observations, self._actions())
         return new.reshape(-1) - old.reshape(-1)
 
-    def _entropy(self) -> Tensor:
-        with torch.no_grad():
+    def _entropy(self) -> float:
+        with unseen(self._model.policy):
             _, log_prob, entropy = self._model.policy.evaluate_actions(
                 self._samples[0], self._actions()
             )
-        return (-log_prob if entropy is None else entropy).mean()
+        return float((-log_prob if entropy is None else entropy).mean())
 
     def _actions(self) -> Tensor:
         actions = self._samples[1]
@@ -141,21 +144,3 @@ def _kl(log_ratio: Tensor) -> float:
         return math.nan
     clamped = log_ratio.clamp(-CLAMP, CLAMP)
     return float((clamped.exp() - 1.0 - clamped).mean())
-
-
-def _flat(parameters: Sequence[Tensor]) -> Tensor:
-    if not parameters:
-        return torch.zeros(1)
-    return torch.cat([parameter.detach().reshape(-1) for parameter in parameters])
-
-
-def _observations(rows: Any) -> dict[str, float]:
-    """Scales of the inputs; only where an observation is a vector."""
-    if rows.ndim != 2 or len(rows) < ENOUGH or not np.issubdtype(rows.dtype, np.floating):
-        return {}
-    spreads = rows.std(axis=0)
-    varying = spreads[spreads > 1e-8]
-    signals = {"observation.constant_share": 1.0 - len(varying) / len(spreads)}
-    if len(varying):
-        signals["observation.scale_ratio"] = float(varying.max() / varying.min())
-    return signals

@@ -23,7 +23,7 @@ from transformers import (
 )
 
 from steadyrl.core.records import Finding
-from steadyrl.integrations.watch import About, Watch, say_on_stderr
+from steadyrl.integrations.watch import About, Watch, about_training, say_on_stderr
 from steadyrl.store.foreign.mapping import load_table
 
 OnSevere = Literal["report", "stop", "lower_learning_rate"]
@@ -52,14 +52,19 @@ class SteadyCallback(TrainerCallback):
         """
         self._path, self._on_severe, self._tell = Path(path), on_severe, say
         self._lowered = 0
-        self._stopped = ""
+        self._stopped, self._alone = "", True
         self.watch: Watch | None = None
         self.last_good: Path | None = None
 
     def on_train_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
-        """Begin the record."""
+        """Begin the record, in the process that logs."""
+        self._stopped, self._alone = "", args.world_size == 1
+        if not state.is_world_process_zero:
+            return
+        if not self._alone and self._on_severe != "report":
+            self._tell("several processes train together: severe findings are only reported")
         self.watch = Watch(
             self._path,
             names=load_table("trl"),
@@ -85,7 +90,7 @@ class SteadyCallback(TrainerCallback):
         if self.watch is None or not logs or "train_runtime" in logs:
             return
         findings = self.watch.log(state.global_step, logs)
-        severe = [finding for finding in findings if finding.severity == "severe"]
+        severe = [f for f in about_training(findings) if f.severity == "severe"]
         if severe:
             self._respond(severe[0], control, objects)
 
@@ -109,12 +114,18 @@ class SteadyCallback(TrainerCallback):
         because = f"{finding.rule} {finding.name}: {finding.message}"
         if self.last_good is not None:
             self._tell(f"the last good checkpoint: {self.last_good}")
+        if not self._alone:  # one process alone must not stop while the others wait for it
+            return
         if self._on_severe == "stop":
             control.should_training_stop = True
             self._stopped = because
             self.watch.note("action", because=because, did="stop")
-        scheduler = objects.get("lr_scheduler")
-        if self._on_severe == "lower_learning_rate" and scheduler and self._lowered < LOWERINGS:
+        scheduler: Any = objects.get("lr_scheduler")
+        if self._on_severe != "lower_learning_rate" or self._lowered >= LOWERINGS:
+            return
+        if not hasattr(scheduler, "base_lrs"):
+            self._tell("this learning-rate schedule cannot be lowered from outside")
+        else:
             self._lowered += 1
             before = scheduler.get_last_lr()[0]
             # The schedule multiplies these, so the change outlives its next step.

@@ -14,24 +14,28 @@ goes on.
 from __future__ import annotations
 
 import difflib
+import math
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from steadyrl.core.catalogue import CATALOGUE
-from steadyrl.core.configs.foreign import Family, ForeignConfig
+from steadyrl.core.configs.foreign import Doubt, Family, ForeignConfig
 from steadyrl.core.configs.run import EnvironmentConfig
 from steadyrl.core.errors import SteadyError
 from steadyrl.core.machine import MachineMeter
 from steadyrl.core.records import Diagnosis, Finding, RunSummary, Step
+from steadyrl.stability.causes import MACHINE_FINDINGS
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.remedies import REMEDIES
 from steadyrl.store.foreign.mapping import OWN, NameTable, load_table, telling
 from steadyrl.store.run_directory import RunDirectory, free_run_path
+
+T = TypeVar("T")
 
 
 def say_on_stderr(line: str) -> None:
@@ -49,6 +53,7 @@ class About:
     environment: str = ""
     seed: int = 0
     source: str = "a loop of its own"
+    weaker: Mapping[str, Doubt] | None = None  # default: what the names say
 
 
 class Watch:
@@ -87,32 +92,57 @@ class Watch:
         self._store: RunDirectory | None = None
         self._began = time.monotonic()
         self._last: Step | None = None
-        self._returns: list[float] = []
+        self._best: float | None = None
+        self._final: float | None = None
+        self._past: dict[str, list[float]] = {}
+        self.broken = False  # an error of our own: then nothing is watched any more
         self._monitor = Monitor(self.config)
         self._machine: MachineMeter | None = None
         self._written("begin", self._begin)
 
     def log(self, env_steps: int, values: Mapping[str, Any]) -> list[Finding]:
         """Take what was measured now; returns (and tells) what is newly found."""
-        numbers = {name: v for name, value in values.items() if (v := self._number(name, value))}
-        signals = self._names.translate({name: found[0] for name, found in numbers.items()})
-        signals = {name: v for name, v in signals.items() if name in CATALOGUE or telling(name)}
-        self._advise(numbers, signals)
-        return self.record(env_steps, signals)
+        return self.guarded(lambda: self._log(env_steps, values), [])
 
     def record(self, env_steps: int, signals: Mapping[str, float]) -> list[Finding]:
         """Take signals under our own names, as they are."""
+        return self.guarded(lambda: self._take(env_steps, signals), [])
+
+    def guarded(self, work: Callable[[], T], otherwise: T) -> T:
+        """Do something that must not take the training down, whatever happens."""
+        if self.broken:
+            return otherwise
+        try:
+            return work()
+        except Exception as error:
+            self.broken = True
+            if self._store is not None:
+                self._store.close()
+                self._store = None
+            self._say(
+                f"watching has ended with an error of its own ({type(error).__name__}: {error}); "
+                "training goes on. Please report it."
+            )
+            return otherwise
+
+    def _log(self, env_steps: int, values: Mapping[str, Any]) -> list[Finding]:
+        numbers = {name: v for name, value in values.items() if (v := self._number(name, value))}
+        given = {name: found[0] for name, found in numbers.items()}
+        signals = self._names.translate(given, self._past)
+        signals = {name: v for name, v in signals.items() if name in CATALOGUE or telling(name)}
+        self._advise(numbers, signals)
+        return self._take(env_steps, signals)
+
+    def _take(self, env_steps: int, signals: Mapping[str, float]) -> list[Finding]:
         machine = self._machine.read() if self._machine else {}
         index = self._last.index + 1 if self._last else 1
         seconds = time.monotonic() - self._began
-        return self.take(Step(index, int(env_steps), seconds, {**signals, **machine}))
-
-    def take(self, step: Step) -> list[Finding]:
-        """Record and judge a Step that is ready."""
+        step = Step(index, int(env_steps), seconds, {**signals, **machine})
         self._last = step
         for name in ("eval.return_mean", "rollout.return_mean"):
-            if name in step.signals:
-                self._returns.append(step.signals[name])
+            if math.isfinite(step.signals.get(name, math.nan)):
+                self._final = step.signals[name]
+                self._best = max(self._final, self._best or self._final)
                 break
         findings = self._monitor.observe(step)
         self._written("record", lambda store: store.append_step(step))
@@ -137,22 +167,30 @@ class Watch:
 
     @property
     def sick(self) -> bool:
-        """Whether anything severe has been found."""
-        return any(finding.severity == "severe" for finding in self._monitor.findings)
+        """Whether anything severe has been found that training itself has done."""
+        return any(f.severity == "severe" for f in about_training(self._monitor.findings))
 
     def diagnose(self) -> list[Diagnosis]:
         """What explains the findings, most likely first."""
-        return self._monitor.diagnose()
+        return self.guarded(self._monitor.diagnose, [])
+
+    def resume(self) -> None:
+        """Go on after close(): the same record, the same past."""
+        if self._store is None and not self.broken:
+            self._written("begin", self._begin_again)
 
     def close(self, status: Any = "finished", message: str = "") -> None:
         """Write diagnosis and summary; say what was found and where it lies."""
-        if self._store is None:
-            return
+        if self._store is not None:
+            self.guarded(lambda: self._close(self._store, status, message), None)
+
+    def _close(self, store: RunDirectory | None, status: Any, message: str) -> None:
         diagnoses = self.diagnose()
         for diagnosis in diagnoses:
             self.note("diagnosis", **diagnosis.to_json())
-        self._written("finish", lambda store: store.write_summary(self._summary(status, message)))
-        self._store.close()
+        self._written("finish", lambda to: to.write_summary(self._summary(status, message)))
+        if store is not None:
+            store.close()
         self._store = None
         if diagnoses:
             first = diagnoses[0]
@@ -180,6 +218,10 @@ class Watch:
         self._store.append_event("started", 0, source=self.config.source)
         self._machine = MachineMeter(self.path)
 
+    def _begin_again(self, _store: RunDirectory | None = None) -> None:
+        self._store = RunDirectory.open(self.path)
+        self.note("resumed")
+
     def _written(self, doing: str, work: Callable[[RunDirectory], None]) -> None:
         """Write, and survive if that is not possible."""
         if self._store is None and doing != "begin":
@@ -195,7 +237,7 @@ class Watch:
     def _number(self, name: str, value: Any) -> tuple[float] | None:
         try:
             return (float(value),)
-        except (TypeError, ValueError, RuntimeError):
+        except (TypeError, ValueError, RuntimeError, OverflowError):
             self._once(name, f"'{name}' is left out: {type(value).__name__} is no number.")
             return None
 
@@ -226,18 +268,28 @@ class Watch:
             seconds=round(last.seconds, 3),
             message=message,
             last_signals=last.signals,
-            best_return=max(self._returns, default=None),
-            final_return=self._returns[-1] if self._returns else None,
+            best_return=self._best,
+            final_return=self._final,
         )
 
 
 def _config(about: About, names: NameTable) -> ForeignConfig:
-    return ForeignConfig(
-        source=names.name if about.source == About.source and names is not OWN else about.source,
-        family=about.family,
-        total_env_steps=about.total_env_steps,
-        environment=EnvironmentConfig(id=about.environment or "unknown"),
-        seed=about.seed,
-        known=names.known(about.settings or {}),
-        weaker=names.weaker(names.signals),
+    named = about.source == About.source and names is not OWN
+    weaker = names.weaker(names.signals) if about.weaker is None else about.weaker
+    return ForeignConfig.parse(
+        {
+            "source": names.name if named else about.source,
+            "family": about.family.lower(),
+            "total_env_steps": int(about.total_env_steps),
+            "environment": EnvironmentConfig(id=about.environment or "unknown"),
+            "seed": about.seed,
+            "known": names.known(about.settings or {}),
+            "weaker": dict(weaker),
+        },
+        source="Watch",
     )
+
+
+def about_training(findings: Iterable[Finding]) -> list[Finding]:
+    """Findings but those of the machine: a full disk is no reason to change a learning rate."""
+    return [finding for finding in findings if finding.rule not in MACHINE_FINDINGS]

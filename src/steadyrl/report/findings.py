@@ -29,7 +29,7 @@ def print_verdict(verdict: Verdict, console: Console) -> None:
             console.print(f"  - {line}", highlight=False)
     for problem in verdict.problems:
         console.print(f"  [yellow]log[/] {escape(problem)}", highlight=False, soft_wrap=True)
-    if verdict.unmeasured:
+    if verdict.unmeasured and verdict.steps:
         _print_unmeasured(verdict, console)
 
 

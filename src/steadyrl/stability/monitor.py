@@ -66,5 +66,7 @@ class Monitor:
 
     def unmeasured(self) -> dict[str, list[str]]:
         """For each rule that could not look: the signals it lacked."""
-        lacking = {rule.id: rule.lacks(self.window) for rule in self._detectors}
+        unknown = self._config is not None and self._config.judged_as == "unknown"
+        rules = [r for r in self._detectors if not unknown or "any" in r.algorithms]
+        lacking = {rule.id: rule.lacks(self.window) for rule in rules}
         return {rule: names for rule, names in lacking.items() if names}

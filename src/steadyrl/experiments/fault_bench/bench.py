@@ -20,14 +20,11 @@ from steadyrl.experiments.fault_bench.suite import Case, Suite
 from steadyrl.experiments.statistics import wilson
 from steadyrl.experiments.studies.c10_loss_jump import jumps
 from steadyrl.experiments.trials import Outcome, Trial, is_done, read_outcome, run_trial
-from steadyrl.stability.causes import CAUSES
+from steadyrl.stability.causes import MACHINE_FINDINGS
 from steadyrl.verdict import judge
 
 # A fault is effective if it costs this share of what healthy runs gain over their start.
 EFFECTIVE_LOSS = 0.2
-
-
-MACHINE_RULES = {rule for c in CAUSES if c.concerns == "machine" for rule in c.explains}
 
 
 @dataclass(frozen=True)
@@ -47,7 +44,7 @@ class Result:
     @property
     def _about_training(self) -> list[Finding]:
         """A busy machine is a true finding too, but not about the fault."""
-        return [finding for finding in self.findings if finding.rule not in MACHINE_RULES]
+        return [finding for finding in self.findings if finding.rule not in MACHINE_FINDINGS]
 
     @property
     def detected_at(self) -> float:

@@ -19,7 +19,7 @@ def weigh(case: Case) -> Weight:
         reasons.append(f"a batch is {share:.0%} of all that is remembered")
     if case.found("D027"):
         return Weight(0.8, tuple(reasons))
-    if size is not None and batch is not None and size >= 10 * batch:
+    if size and batch and size >= 10 * batch:
         return Weight(
             0.1, (finding.message,), (f"buffer_size {size:,} is {size // batch} batches",)
         )

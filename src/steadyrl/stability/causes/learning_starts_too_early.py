@@ -11,7 +11,7 @@ def weigh(case: Case) -> Weight:
     if finding is None:
         return Weight(0.0)
     starts, batch = case.setting("learning_starts"), case.setting("batch_size")
-    if starts is None or batch is None:
+    if starts is None or not batch:
         return Weight(0.3, (finding.message,))
     if starts >= 5 * batch:
         return Weight(0.05, (finding.message,), (f"learning_starts {starts:,} is late enough",))

@@ -13,13 +13,14 @@ from steadyrl.stability.window import Window
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     """Median of loss / target variance over recent Steps above the limit, after a warm-up."""
     steps = int(limits["steps"])
-    if not window.latest("critic.loss") > limits["share"] * window.latest("td.target_std") ** 2:
+    spread = window.latest("td.target_std")
+    if not window.latest("critic.loss") > limits["share"] * spread * spread:
         return None
     if window.count("critic.loss") < limits["warm_up"] or window.count("td.target_std") < steps:
         return None
     losses = window.last("critic.loss", steps)
     spreads = window.last("td.target_std", steps)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         shares = losses / spreads**2
     share = float(np.median(shares))
     if not share > limits["share"]:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from steadyrl.core.errors import StoreError
 from steadyrl.store.foreign.checksums import Bytes, masked_crc32c
 from steadyrl.store.foreign.event_record import Malformed, Record, parse_record
 from steadyrl.store.foreign.series import Series
@@ -56,12 +57,27 @@ class EventFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.damage = Damage()
-        self._offset = 0
+        self._offset = self._beyond = 0  # a large record may be stepped over before it is whole
         self._layouts: dict[int, list[_Layout]] = defaultdict(list)
 
     def read(self) -> dict[str, Series]:
         """The scalars recorded since the last call, by tag, in the order of the file."""
         pieces: dict[str, list[Series]] = defaultdict(list)
+        try:
+            self._read_on(pieces)
+        except OSError as error:
+            raise StoreError(f"{self.path}: cannot be read: {error.strerror}.") from None
+        return {tag: Series.joined(parts) for tag, parts in pieces.items()}
+
+    @property
+    def replaced(self) -> bool:
+        """Whether the file has become shorter than what was read of it."""
+        try:
+            return self.path.stat().st_size < self._offset - self._beyond
+        except OSError:
+            return False
+
+    def _read_on(self, pieces: dict[str, list[Series]]) -> None:
         with self.path.open("rb") as file:
             while True:
                 file.seek(self._offset)
@@ -72,8 +88,8 @@ class EventFile:
                 self._offset += used
                 if len(block) < BLOCK:
                     self.damage.unfinished_bytes = max(0, len(block) - used)
+                    self._beyond = max(0, self._offset - file.seek(0, 2))
                     break
-        return {tag: Series.joined(parts) for tag, parts in pieces.items()}
 
     def _large(self, block: bytes) -> int:
         """A record too long for a block: its frame's size if the length can be trusted."""
@@ -231,7 +247,7 @@ def _read_alike(
                 values = np.full(len(alike), number.value)
             else:
                 values = _column(alike, number.at, number.format)
-            found[number.tag].append((which, Series(steps, times, values)))
+            found[number.tag].append((which, Series(steps, times, values, times)))
     return rows[different], numbers[different]
 
 
@@ -264,6 +280,11 @@ class EventFolder:
             for tag, series in file.read().items():
                 pieces[tag].append(series)
         return {tag: Series.joined(parts) for tag, parts in pieces.items()}
+
+    @property
+    def replaced(self) -> bool:
+        """Whether a file is not the one any more that was read."""
+        return any(file.replaced for file in self.files.values())
 
     def problems(self) -> list[str]:
         """What was not intact, in words."""

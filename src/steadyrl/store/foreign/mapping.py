@@ -21,6 +21,7 @@ from pydantic import BeforeValidator, Field
 
 from steadyrl.core.catalogue import CATALOGUE
 from steadyrl.core.config import Settings, read_yaml, setting
+from steadyrl.core.configs import ALGORITHMS
 from steadyrl.core.configs.foreign import Doubt, Family, Scalar
 from steadyrl.core.errors import ConfigError
 
@@ -84,18 +85,23 @@ class NameTable(Settings):
         names = set(present)
         for prefix in ("", *self.prefixes):
             for family, wanted in self.families.items():
-                if all(prefix + name in names for name in wanted):
+                if all(_any_of(name, prefix, names) for name in wanted):
                     return family
         return "unknown"
 
-    def translate(self, values: Mapping[str, float]) -> dict[str, float]:
-        """One moment's values as our signals; what has no name here is kept if it is telling."""
+    def translate(
+        self, values: Mapping[str, float], past: dict[str, list[float]] | None = None
+    ) -> dict[str, float]:
+        """One moment's values as our signals; what has no name here is kept if it is telling.
+
+        Running means and shares of the first value need a `past`, kept by the caller.
+        """
         sources = self.sources_of(values)
         signals = {}
         for signal, (name, source) in sources.items():
-            if source.over_first or source.last:  # need the past, which a single moment has not
+            value = _in_its_past(signal, values[name] * source.times, source, past)
+            if value is None:
                 continue
-            value = values[name] * source.times
             if math.isnan(value) and source.nan == "absent":
                 continue
             if any(values.get(other) == excluded for other, excluded in source.unless.items()):
@@ -108,9 +114,10 @@ class NameTable(Settings):
 
     def known(self, settings: Mapping[str, Any]) -> dict[str, Scalar]:
         """Settings by our names, whichever of the two they were given under."""
-        plain = {n: v for n, v in settings.items() if isinstance(v, bool | int | float | str)}
+        plain = {name: found for name, v in settings.items() if (found := _plain(v)) is not None}
+        ours = {name: value for name, value in plain.items() if name in OUR_SETTINGS}
         theirs = {ours: plain[name] for ours, name in self.settings.items() if name in plain}
-        return {**plain, **theirs}
+        return {**ours, **theirs}
 
     def weaker(self, signals: Iterable[str]) -> dict[str, Doubt]:
         """Which of these signals say less than ours."""
@@ -122,12 +129,48 @@ class NameTable(Settings):
         }
 
 
+# Settings that rules may ask for. Nothing else is kept: a settings file may hold secrets.
+OUR_SETTINGS = {name for kind in ALGORITHMS.values() for name in kind.model_fields} - {"algorithm"}
+
+
+def _plain(value: Any) -> bool | int | float | None:
+    """A number or a truth; rl-zoo's "lin_0.001" is the value that a schedule begins with."""
+    if isinstance(value, str) and value.startswith("lin_"):
+        try:
+            value = float(value[4:])
+        except ValueError:
+            return None
+    return value if isinstance(value, bool | int | float) and math.isfinite(value) else None
+
+
 OWN = NameTable(name="own names")  # signals under our own names, and nothing else
+
+
+def _any_of(alternatives: str, prefix: str, names: set[str]) -> bool:
+    """Names that stand for one another are written a|b."""
+    return any(prefix + name in names for name in alternatives.split("|"))
 
 
 def telling(name: str) -> bool:
     """Whether a number under this name should never be NaN."""
     return not name.startswith(CONFIG) and any(part in name.lower() for part in _TELLING)
+
+
+def _in_its_past(
+    signal: str, value: float, source: Source, past: dict[str, list[float]] | None
+) -> float | None:
+    """A value that is made of earlier ones too, where the table says so."""
+    if not source.last and not source.over_first:
+        return value
+    if past is None:
+        return None
+    kept = past.setdefault(signal, [])
+    if source.over_first:
+        kept[:] = kept or [value]
+        return value / kept[0] if kept[0] and math.isfinite(kept[0]) else None
+    if math.isfinite(value):
+        kept[:] = [*kept, value][-source.last :]
+    return sum(kept) / len(kept) if kept else None
 
 
 @cache

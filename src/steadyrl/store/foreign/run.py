@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from steadyrl.core.catalogue import CATALOGUE
+from steadyrl.core.configs import ALGORITHMS
 from steadyrl.core.configs.foreign import Family, ForeignConfig
 from steadyrl.core.configs.run import EnvironmentConfig
 from steadyrl.core.errors import RunNotFound, StoreError
@@ -58,6 +59,8 @@ class ForeignRun:
         total_env_steps: int = 0,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
+        if "tfevents" in path.name and path.is_file():
+            path = path.parent  # one event file: the others of its folder belong to it
         self.path = path
         self._given, self._family = mapping, family
         self._total, self._settings = total_env_steps, settings or {}
@@ -79,25 +82,29 @@ class ForeignRun:
                 "files, progress.csv or .json, monitor.csv, result.json, trainer_state.json, and "
                 "any CSV or JSONL file with --mapping."
             )
-        seen = tuple((file, file.stat().st_size, file.stat().st_mtime_ns) for file in files)
+        seen = tuple(_stamp(file) for file in files)
         if seen == self._seen:
             return False
         self._seen = seen
         named, problems = self._read(files)
-        self.mapping = self._given or recognised(named) or OWN
         signals = self._translate(named)
         signals, replaced = without_restarts(signals)
         if replaced:
             problems.append(f"restarted on the way: {replaced} values of the past were replaced.")
         self._steps = to_steps(signals, thin=THIN)
         self.problems = problems
-        self.config = ForeignConfig(
-            source=self.mapping.name,
-            family=self._family or self.mapping.family_of(named),
-            total_env_steps=self._total,
-            environment=EnvironmentConfig(id="unknown"),
-            known=self.mapping.known({**_repeated(named), **self._settings}),
-            weaker=self.mapping.weaker(signals),
+        if not self._steps:
+            problems.append("there is nothing in it that a rule could look at.")
+        self.config = ForeignConfig.parse(
+            {
+                "source": self.mapping.name,
+                "family": self._family or self.mapping.family_of(named),
+                "total_env_steps": self._total,
+                "environment": EnvironmentConfig(id="unknown"),
+                "known": self.mapping.known({**_repeated(named), **self._settings}),
+                "weaker": self.mapping.weaker(signals),
+            },
+            source=str(self.path),
         )
         return True
 
@@ -111,12 +118,9 @@ class ForeignRun:
 
     def summary(self) -> dict[str, Any]:
         """How far it went, in the form of a run's summary."""
-        returns = [
-            step.signals[name]
-            for step in self._steps
-            for name in ("eval.return_mean", "rollout.return_mean")
-            if name in step.signals
-        ]
+        evaluated = any("eval.return_mean" in step.signals for step in self._steps)
+        name = "eval.return_mean" if evaluated else "rollout.return_mean"
+        returns = [step.signals[name] for step in self._steps if name in step.signals]
         last = self._steps[-1] if self._steps else None
         return {
             "status": "recorded",
@@ -124,27 +128,41 @@ class ForeignRun:
             "env_steps": last.env_steps if last else 0,
             "seconds": last.seconds if last else 0.0,
             "final_return": returns[-1] if returns else None,
-            "best_return": max(returns, default=None),
+            "best_return": max((r for r in returns if np.isfinite(r)), default=None),
         }
 
     def _read(self, files: list[Path]) -> tuple[dict[str, Series], list[str]]:
         """All series under their own names, from the most complete source and the monitors."""
-        table = next((_table(file) for file in files if _is_table(file, self.path)), None)
-        problems = list(table.problems) if table else []
+        tables = [_table(file) for file in files if _is_table(file, self.path)]
+        problems = [problem for table in tables for problem in table.problems]
+        rows = next((table.rows for table in tables if table.rows), [])
+        names = {name for row in rows for name in row}
         named: dict[str, Series] = {}
-        if table is not None:
-            names = self._given or recognised(table.names()) or OWN
-            named = to_series(table.rows, names.steps, names.seconds)
+        if rows:
+            self.mapping = self._given or recognised(names) or OWN
+            steps = self.mapping.steps
+            if steps and names.isdisjoint(steps):
+                wanted = " or ".join(steps)
+                problems.append(f"no column {wanted}: the number of the line stands for env steps.")
+            named = to_series(rows, steps, self.mapping.seconds)
         elif self._events is not None and event_files(self.path):
-            for tag, series in self._events.read().items():
-                known = self._tags.get(tag)
-                self._tags[tag] = series if known is None else Series.joined([known, series])
+            named = self._read_events(self._events)
             problems += self._events.problems()
-            named = dict(self._tags)
+            self.mapping = self._given or recognised(named) or OWN
         monitors = [file for file in files if file.name.endswith("monitor.csv")]
         if monitors and not any("ep_rew" in name for name in named):
             named |= _monitored(monitors, problems)
         return named, problems
+
+    def _read_events(self, folder: EventFolder) -> dict[str, Series]:
+        """What is new is added to what was read; a file that was replaced is read anew."""
+        if folder.replaced:
+            self._events = folder = EventFolder(self.path)
+            self._tags = {}
+        for tag, series in folder.read().items():
+            known = self._tags.get(tag)
+            self._tags[tag] = series if known is None else Series.joined([known, series])
+        return dict(self._tags)
 
     def _translate(self, named: Mapping[str, Series]) -> dict[str, Series]:
         """Our signals, made as the table says."""
@@ -160,7 +178,9 @@ class ForeignRun:
                     series = series.take(~np.isin(series.steps, there))
             if source.last:
                 series = running_mean(series, source.last)
-            signals[signal] = series.times_factor(_factor(source, series))
+            factor = _factor(source, series)
+            if factor is not None:
+                signals[signal] = series.times_factor(factor)
         used = {name for name, _ in sources.values()}
         for name, series in named.items():
             if name in CATALOGUE:
@@ -176,12 +196,12 @@ def _repeated(named: Mapping[str, Series]) -> dict[str, float]:
     return {name.removeprefix(CONFIG): float(s.values[-1]) for name, s in found.items()}
 
 
-def _factor(source: Source, series: Series) -> float:
-    """What leads to our unit: a number, or one over the first value."""
+def _factor(source: Source, series: Series) -> float | None:
+    """What leads to our unit: a number, or one over the first value, if that can be had."""
     if not source.over_first or not len(series):
         return source.times
     first = float(series.values[0])
-    return 1.0 / first if first and np.isfinite(first) else float("nan")
+    return 1.0 / first if first and np.isfinite(first) else None
 
 
 def find_runs(path: Path) -> list[Path]:
@@ -191,10 +211,25 @@ def find_runs(path: Path) -> list[Path]:
     if not path.is_dir():
         raise RunNotFound(f"{path}: there is nothing here.")
     found = [folder for folder in sorted(path.rglob("*")) if folder.is_dir() and is_run(folder)]
-    inside = [p for p in found if not any(_within(p, other) for other in found if other != p)]
-    if not inside:
+    own = {folder for folder in found if is_own(folder)}
+    # Our runs have a TensorBoard mirror inside, which is not another run.
+    outer = [folder for folder in found if own.isdisjoint(folder.parents)]
+    if not outer:
         raise RunNotFound(f"{path}: neither a run nor a folder of runs.")
-    return inside
+    return _newest_checkpoints(outer)
+
+
+def _newest_checkpoints(runs: list[Path]) -> list[Path]:
+    """Of a trainer's checkpoint-N folders the last one alone: its state holds all before it."""
+    newest: dict[Path, tuple[int, Path]] = {}
+    others = []
+    for run in runs:
+        number = run.name.removeprefix("checkpoint-")
+        if number != run.name and number.isdigit():
+            newest[run.parent] = max(newest.get(run.parent, (-1, run)), (int(number), run))
+        else:
+            others.append(run)
+    return sorted([*others, *(run for _, run in newest.values())])
 
 
 def is_run(folder: Path) -> bool:
@@ -204,12 +239,24 @@ def is_run(folder: Path) -> bool:
 
 def is_own(folder: Path) -> bool:
     """Whether a folder holds a run of ours."""
-    return (folder / "config.yaml").is_file() and not event_files(folder)
+    config = folder / "config.yaml"
+    if not config.is_file():
+        return False
+    if any((folder / name).is_file() for name in ("steps.jsonl", "events.jsonl")):
+        return True
+    try:  # just begun, or somebody else's file of that name
+        head = config.read_text("utf-8", errors="replace")[:4096]
+    except OSError:
+        return False
+    return any(f"algorithm: {name}\n" in head for name in (*ALGORITHMS, "foreign"))
 
 
-def _within(path: Path, other: Path) -> bool:
-    """Our runs have a TensorBoard mirror inside, which is not another run."""
-    return is_own(other) and path.is_relative_to(other)
+def _stamp(file: Path) -> tuple[Path, int, int]:
+    try:
+        status = file.stat()
+    except OSError:
+        return file, -1, -1
+    return file, status.st_size, status.st_mtime_ns
 
 
 def _files(path: Path) -> list[Path]:

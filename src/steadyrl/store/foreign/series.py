@@ -31,6 +31,7 @@ class Series:
     steps: Places
     times: Floats  # seconds; of the clock, or since the start
     values: Floats
+    order: Floats  # when it was recorded: rises through the whole log, whatever the clock does
 
     @staticmethod
     def joined(parts: Sequence[Series]) -> Series:
@@ -41,16 +42,21 @@ class Series:
             np.concatenate([part.steps for part in parts]),
             np.concatenate([part.times for part in parts]),
             np.concatenate([part.values for part in parts]),
+            np.concatenate([part.order for part in parts]),
         )
 
     def take(self, which: Places | NDArray[np.bool_]) -> Series:
         """Some of the values."""
-        return Series(self.steps[which], self.times[which], self.values[which])
+        return Series(self.steps[which], self.times[which], self.values[which], self.order[which])
+
+    def with_values(self, values: Floats) -> Series:
+        """Other values at the same moments."""
+        return Series(self.steps, self.times, values, self.order)
 
     def times_factor(self, factor: float) -> Series:
         """In another unit."""
         with np.errstate(invalid="ignore", over="ignore"):
-            return Series(self.steps, self.times, self.values * factor)
+            return self.with_values(self.values * factor)
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -66,8 +72,8 @@ def without_restarts(signals: Mapping[str, Series]) -> tuple[dict[str, Series], 
     result, replaced = {}, 0
     for name, series in signals.items():
         void = np.zeros(len(series), dtype=bool)
-        for step, time in restarts:
-            void |= (series.steps >= step) & (series.times < time)
+        for step, moment in restarts:
+            void |= (series.steps >= step) & (series.order < moment)
         replaced += int(np.count_nonzero(void))
         rest = series.take(~void)
         result[name] = rest.take(np.argsort(rest.steps, kind="stable"))
@@ -81,7 +87,7 @@ def _restarts(series: Series) -> list[tuple[int, float]]:
     if len(back) > max(3, _INTERLEAVED * len(steps)):
         return []
     for_good = [at for at in back if at + 1 < len(steps) and steps[at + 1] < steps[at - 1]]
-    return [(int(steps[at]), float(series.times[at])) for at in for_good]
+    return [(int(steps[at]), float(series.order[at])) for at in for_good]
 
 
 def running_mean(series: Series, count: int) -> Series:
@@ -92,7 +98,7 @@ def running_mean(series: Series, count: int) -> Series:
     sums = np.concatenate([[0.0], np.cumsum(series.values)])
     ends = np.arange(1, len(series) + 1)
     starts = np.maximum(ends - count, 0)
-    return Series(series.steps, series.times, (sums[ends] - sums[starts]) / (ends - starts))
+    return series.with_values((sums[ends] - sums[starts]) / (ends - starts))
 
 
 def to_steps(signals: Mapping[str, Series], *, thin: int) -> list[Step]:
@@ -103,8 +109,7 @@ def to_steps(signals: Mapping[str, Series], *, thin: int) -> list[Step]:
     anchors = _anchors(signals)
     if len(anchors) > thin:
         size = -(-len(anchors) // thin)
-        anchors = np.append(anchors[size - 1 :: size], anchors[-1:])
-        anchors = np.unique(anchors)
+        anchors = np.unique(np.append(anchors[size - 1 :: size], anchors[-1:]))
     times = _times(signals, anchors)
     values: list[dict[str, float]] = [{} for _ in anchors]
     for name, series in signals.items():

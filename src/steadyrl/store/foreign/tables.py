@@ -10,7 +10,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -40,8 +40,11 @@ class Table:
 
 def read_csv(path: Path) -> Table:
     """A CSV file with a line of names; lines beginning with # are comments."""
-    table, bad = Table(), 0
-    lines = (line for line in _text(path).splitlines() if line and not line.startswith("#"))
+    table, bad, text = Table(), 0, _text(path)
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    if len(lines) > 1 and not text.endswith("\n"):
+        lines.pop()  # it may be half a number
+        table.problems.append(f"{path.name}: the last line is not finished and was left out.")
     try:
         for cells in csv.DictReader(lines, restkey=""):
             row = {name: number(cell) for name, cell in cells.items() if name and cell}
@@ -97,28 +100,34 @@ def read_monitor(path: Path) -> Table:
 
 
 def to_series(
-    rows: Iterable[Row], steps: Iterable[str], seconds: Iterable[str]
+    rows: Sequence[Row], steps: Iterable[str], seconds: Iterable[str]
 ) -> dict[str, Series]:
     """Columns over the first of `steps` that a row has; without any, over the row's number."""
-    columns: dict[str, tuple[list[int], list[float], list[float]]] = {}
+    columns: dict[str, list[tuple[int, float, float, int]]] = {}
     step_names, second_names = tuple(steps), tuple(seconds)
-    last = 0
+    counted = any(name in row for row in rows for name in step_names)
+    last, time = 0, 0.0
     for position, row in enumerate(rows):
-        step = next((row[name] for name in step_names if name in row), math.nan)
-        if step_names and not math.isfinite(step):
-            step = last  # e.g. a row of evaluations only
-        last = _whole(step if math.isfinite(step) else position + 1)
-        time = next((row[name] for name in second_names if name in row), float(position))
+        if counted:  # a row without it (of evaluations only) belongs to the one before
+            step = next((row[name] for name in step_names if name in row), math.nan)
+            last = _whole(step) if math.isfinite(step) else last
+        else:
+            last = position + 1
+        time = next((row[name] for name in second_names if name in row), time)
         for name, value in row.items():
             if name not in step_names:
-                column = columns.setdefault(name, ([], [], []))
-                column[0].append(last)
-                column[1].append(time)
-                column[2].append(value)
-    return {
-        name: Series(np.array(s, dtype=np.int64), np.array(t), np.array(v))
-        for name, (s, t, v) in columns.items()
-    }
+                columns.setdefault(name, []).append((last, time, value, position))
+    return {name: _series(moments) for name, moments in columns.items()}
+
+
+def _series(moments: list[tuple[int, float, float, int]]) -> Series:
+    steps, times, values, order = zip(*moments, strict=True)
+    return Series(
+        np.array(steps, dtype=np.int64),
+        np.array(times, dtype=np.float64),
+        np.array(values, dtype=np.float64),
+        np.array(order, dtype=np.float64),
+    )
 
 
 def number(text: Any) -> float | None:
@@ -167,5 +176,5 @@ def _text(path: Path) -> str:
             content = file.read(_LARGEST)
     except OSError as error:
         raise StoreError(f"{path}: cannot be read: {error.strerror}.") from None
-    text = content.decode("utf-8", errors="replace").replace("\0", "")
+    text = content.decode("utf-8-sig", errors="replace").replace("\0", "")
     return io.StringIO(text, newline=None).read()

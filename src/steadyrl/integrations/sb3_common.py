@@ -1,0 +1,55 @@
+"""What looking at Stable-Baselines3 models needs everywhere: leave no trace, measure norms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+ENOUGH = 128  # samples to judge the observations' scales by
+
+
+@contextmanager
+def unseen(policy: Any) -> Iterator[None]:
+    """Look at a policy without a trace: its mode and all random numbers are put back.
+
+    In training mode dropout would draw numbers and batch normalisation would learn from the look.
+    """
+    state = np.random.get_state()  # noqa: NPY002 - Stable-Baselines3 draws from this one
+    training = bool(policy.training)
+    with torch.random.fork_rng(), torch.no_grad():
+        policy.set_training_mode(False)
+        try:
+            yield
+        finally:
+            policy.set_training_mode(training)
+            np.random.set_state(state)  # noqa: NPY002
+
+
+def flat(parameters: Sequence[Tensor]) -> Tensor:
+    """All parameters as one vector, a copy."""
+    if not parameters:
+        return torch.zeros(1)
+    return torch.cat([parameter.detach().reshape(-1) for parameter in parameters])
+
+
+def gradient_norm(gradients: Sequence[Tensor | None]) -> float | None:
+    """The length of a gradient that lies in parts."""
+    norms = [gradient.detach().norm() for gradient in gradients if gradient is not None]
+    return float(torch.stack(norms).norm()) if norms else None
+
+
+def observation_signals(rows: Any) -> dict[str, float]:
+    """Scales of the inputs; only where an observation is a vector."""
+    if rows.ndim != 2 or len(rows) < ENOUGH or not np.issubdtype(rows.dtype, np.floating):
+        return {}
+    spreads = rows.std(axis=0)
+    varying = spreads[spreads > 1e-8]
+    signals = {"observation.constant_share": 1.0 - len(varying) / len(spreads)}
+    if len(varying):
+        signals["observation.scale_ratio"] = float(varying.max() / varying.min())
+    return signals
