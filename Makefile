@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: docs demo test test-slow check format bench-env bench-speed bench-learning bench-faults bench-overhead bench-executor bench-ray bench-on-policy bench-cloning bench-imitation-env clean help
+.PHONY: docs demo test test-slow check format bench-env bench-speed bench-learning bench-faults bench-overhead bench-foreign bench-executor bench-ray bench-on-policy bench-cloning bench-imitation-env clean help
 
 help:
 	@echo "make demo         set up, train the documented example, show its curve and its report"
@@ -73,6 +73,11 @@ bench-faults: $(READY)
 
 bench-overhead: $(READY)
 	$(BIN)/python benchmarks/overhead_watch.py
+
+bench-foreign: $(READY) bench-env
+	$(BIN)/python benchmarks/read_events.py
+	$(BIN)/python benchmarks/overhead_callback.py
+	$(BIN)/python benchmarks/foreign_faults.py
 
 bench-executor: $(READY)
 	$(BIN)/python benchmarks/executor.py

@@ -1,0 +1,60 @@
+"""What the Stable-Baselines3 callback costs: the same training with and without it, interleaved."""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from common import conclude
+from stable_baselines3 import DDPG, PPO, SAC
+
+from steadyrl.integrations.sb3 import SteadyCallback
+
+WORK: dict[str, tuple[Any, str, int, dict[str, Any]]] = {
+    "ppo": (PPO, "CartPole-v1", 16_384, {}),
+    "ddpg": (DDPG, "Pendulum-v1", 2_000, {}),
+    "sac": (SAC, "Pendulum-v1", 1_500, {}),
+}
+
+
+def seconds(kind: str, folder: Path | None) -> float:
+    """One training, with the callback's defaults or without."""
+    algorithm, environment, steps, settings = WORK[kind]
+    model = algorithm("MlpPolicy", environment, seed=0, **settings)
+    callback = SteadyCallback(folder / "run", say=lambda _: None) if folder else None
+    start = time.perf_counter()
+    model.learn(steps, callback=callback)
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    """Interleave, compare, keep."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--quick", action="store_true", help="one round, keep nothing")
+    parser.add_argument("--json", action="store_true", help="only the last line")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    results = {}
+    for kind in WORK:
+        ratios = []
+        for number in range(1 if arguments.quick else arguments.rounds):
+            alone = seconds(kind, None)
+            with tempfile.TemporaryDirectory() as folder:
+                watched = seconds(kind, Path(folder))
+            ratios.append(watched / alone)
+            if not arguments.json:
+                line = f"{kind} round {number + 1}: {alone:.1f} s, watched {watched:.1f} s"
+                sys.stderr.write(line + "\n")
+        results[kind] = {"median": statistics.median(ratios), "ratios": ratios}
+    conclude("overhead_callback", {"watched_over_alone": results}, keep=not arguments.quick)
+
+
+if __name__ == "__main__":
+    main()
