@@ -403,6 +403,14 @@ def test_of_a_trainers_checkpoints_the_last_is_looked_at(tmp_path: Path) -> None
     assert [run.name for run in find_runs(tmp_path)] == ["checkpoint-100"]
 
 
+def test_names_that_nobody_knows_are_told_with_the_way_out(tmp_path: Path) -> None:
+    log = tmp_path / "mine.csv"
+    log.write_text("cost,gain\n1,2\n")
+    assert ForeignRun(log).problems == [
+        "none of its names is known (cost, gain): say what they mean with --mapping."
+    ]
+
+
 def test_an_entropy_of_zero_at_first_is_no_broken_signal(tmp_path: Path) -> None:
     log = sb3_log(tmp_path, entropy=0.0)
     assert "D001" not in {finding.rule for finding in judge(log).findings}

@@ -94,7 +94,7 @@ class ForeignRun:
         self._steps = to_steps(signals, thin=THIN)
         self.problems = problems
         if not self._steps:
-            problems.append("there is nothing in it that a rule could look at.")
+            problems.append(_nothing(named))
         self.config = ForeignConfig.parse(
             {
                 "source": self.mapping.name,
@@ -188,6 +188,14 @@ class ForeignRun:
             elif name not in used and telling(name):
                 signals[OTHER + name] = series
         return signals
+
+
+def _nothing(named: Mapping[str, Series]) -> str:
+    """Why there is not a single Step."""
+    if not named:
+        return "it holds no numbers."
+    some = ", ".join(sorted(named)[:5])
+    return f"none of its names is known ({some}): say what they mean with --mapping."
 
 
 def _repeated(named: Mapping[str, Series]) -> dict[str, float]:
