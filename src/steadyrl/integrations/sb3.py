@@ -15,7 +15,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from stable_baselines3 import DQN, SAC, TD3
@@ -32,10 +32,16 @@ from steadyrl.core.configs.foreign import Family
 from steadyrl.core.records import Finding
 from steadyrl.integrations.sb3_off_policy import OffPolicyMeter
 from steadyrl.integrations.sb3_on_policy import OnPolicyMeter
-from steadyrl.integrations.watch import About, Watch, about_training, say_on_stderr
+from steadyrl.integrations.watch import (
+    LOWER,
+    LOWERINGS,
+    About,
+    OnSevere,
+    Watch,
+    about_training,
+    say_on_stderr,
+)
 from steadyrl.store.foreign.mapping import load_table
-
-OnSevere = Literal["report", "stop", "lower_learning_rate"]
 
 FAMILIES: dict[str, Family] = {
     "PPO": "ppo",
@@ -48,8 +54,6 @@ FAMILIES: dict[str, Family] = {
     "SAC": "sac",
     "DQN": "dqn",
 }
-LOWER = 1.0 / 3.0  # factor on the learning rate
-LOWERINGS = 3  # at most so many times
 
 
 class SteadyCallback(BaseCallback):

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from transformers import (
     TrainerCallback,
@@ -23,13 +23,16 @@ from transformers import (
 )
 
 from steadyrl.core.records import Finding
-from steadyrl.integrations.watch import About, Watch, about_training, say_on_stderr
+from steadyrl.integrations.watch import (
+    LOWER,
+    LOWERINGS,
+    About,
+    OnSevere,
+    Watch,
+    about_training,
+    say_on_stderr,
+)
 from steadyrl.store.foreign.mapping import load_table
-
-OnSevere = Literal["report", "stop", "lower_learning_rate"]
-
-LOWER = 1.0 / 3.0
-LOWERINGS = 3
 
 
 class SteadyCallback(TrainerCallback):

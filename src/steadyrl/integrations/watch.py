@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from steadyrl.core.catalogue import CATALOGUE
 from steadyrl.core.configs.foreign import Doubt, Family, ForeignConfig
@@ -36,6 +36,11 @@ from steadyrl.store.foreign.mapping import OWN, NameTable, load_table, telling
 from steadyrl.store.run_directory import RunDirectory, free_run_path
 
 T = TypeVar("T")
+
+# What a callback may do on a severe finding, and how far it lowers a learning rate.
+OnSevere = Literal["report", "stop", "lower_learning_rate"]
+LOWER = 1.0 / 3.0
+LOWERINGS = 3  # at most so many times
 
 
 def say_on_stderr(line: str) -> None:
