@@ -13,23 +13,25 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from stable_baselines3 import DQN, SAC, TD3
 from stable_baselines3 import __version__ as sb3_version
-from stable_baselines3.common.callbacks import (
-    BaseCallback,
-    CallbackList,
-    EvalCallback,
-    EventCallback,
-)
+from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 
 from steadyrl.core.configs.foreign import Family
 from steadyrl.core.records import Finding
+from steadyrl.integrations.sb3_model import (
+    Episodes,
+    environment_of,
+    evaluators_in,
+    recent_episodes,
+    settings_of,
+)
 from steadyrl.integrations.sb3_off_policy import OffPolicyMeter
 from steadyrl.integrations.sb3_on_policy import OnPolicyMeter
 from steadyrl.integrations.watch import (
@@ -123,8 +125,8 @@ class SteadyCallback(BaseCallback):
         names = [type(model).__name__, *(parent.__name__ for parent in type(model).__mro__)]
         self._table = table
         plain = isinstance(self._meter, OffPolicyMeter) or bool(self._meter and self._meter.plain)
-        self._evaluators = list(_evaluators(self.locals.get("callback")))[:1]
-        self._episodes = _Episodes()
+        self._evaluators = list(evaluators_in(self.locals.get("callback")))[:1]
+        self._episodes = Episodes()
         self._logged: dict[str, float] = {}
         self._at, self._clock = model.num_timesteps, time.perf_counter()
         self._saved_at = model.num_timesteps
@@ -138,8 +140,8 @@ class SteadyCallback(BaseCallback):
                 weaker={} if plain else table.weaker(table.signals),
                 family=next((FAMILIES[name] for name in names if name in FAMILIES), "unknown"),
                 total_env_steps=total,
-                settings=_settings(model, table.settings),
-                environment=_environment(model),
+                settings=settings_of(model, table.settings),
+                environment=environment_of(model),
                 seed=model.seed or 0,
                 source=f"Stable-Baselines3 {sb3_version}",
             ),
@@ -210,7 +212,7 @@ class SteadyCallback(BaseCallback):
         now, steps = time.perf_counter(), model.num_timesteps
         signals = self._table.translate(self._logged | self._train_values())
         self._logged = {}
-        signals |= self._episodes.read() | _recent_episodes(model) | self._evaluations()
+        signals |= self._episodes.read() | recent_episodes(model) | self._evaluations()
         signals |= self._meter.read() if self._meter is not None else {}
         entropy_weight = getattr(model, "ent_coef", None)
         if isinstance(entropy_weight, float) and "policy.kl" in signals:
@@ -286,17 +288,6 @@ class SteadyCallback(BaseCallback):
             self._tell(f"the model cannot be saved ({error}); there will be no last_good.zip")
 
 
-def _evaluators(callback: Any) -> Iterator[EvalCallback]:
-    """The evaluations that learn() was given beside this callback."""
-    if isinstance(callback, CallbackList):
-        for inner in callback.callbacks:
-            yield from _evaluators(inner)
-    elif isinstance(callback, EvalCallback) and callback.eval_freq > 0:
-        yield callback
-    elif isinstance(callback, EventCallback) and callback.callback is not None:
-        yield from _evaluators(callback.callback)
-
-
 class Slower:
     """A learning-rate schedule at a third of another; part of a saved model, hence a class."""
 
@@ -306,73 +297,3 @@ class Slower:
     def __call__(self, progress_remaining: float) -> float:
         """The rate at this point of the run."""
         return LOWER * float(self.schedule(progress_remaining))
-
-
-class _Episodes:
-    """Rewards and ends of episodes since the last Step, step by step."""
-
-    def __init__(self) -> None:
-        self._rewards: list[Any] = []
-        self._terminated = self._truncated = 0
-
-    def add(self, local: dict[str, Any]) -> None:
-        rewards, dones = local.get("rewards"), local.get("dones")
-        if rewards is None or dones is None:
-            return
-        self._rewards.append(np.array(rewards, dtype=np.float64))
-        for done, info in zip(dones, local.get("infos", ()), strict=False):
-            if done:
-                cut = bool(info.get("TimeLimit.truncated", False))
-                self._truncated += cut
-                self._terminated += not cut
-
-    def read(self) -> dict[str, float]:
-        signals: dict[str, float] = {}
-        if self._rewards:
-            rewards = np.concatenate(self._rewards)
-            signals["rollout.reward_mean"] = float(rewards.mean())
-            signals["rollout.reward_abs_max"] = float(np.abs(rewards).max())
-            signals["rollout.reward_negative_share"] = float((rewards < 0).mean())
-        ended = self._terminated + self._truncated
-        if ended:
-            signals["rollout.terminated_share"] = self._terminated / ended
-        self._rewards, self._terminated, self._truncated = [], 0, 0
-        return signals
-
-
-def _recent_episodes(model: Any) -> dict[str, float]:
-    """Return and length of the last 100 episodes, where a Monitor records them."""
-    recent = list(model.ep_info_buffer or ())
-    if not recent:
-        return {}
-    return {
-        "rollout.return_mean": float(np.mean([episode["r"] for episode in recent])),
-        "rollout.length_mean": float(np.mean([episode["l"] for episode in recent])),
-    }
-
-
-def _settings(model: Any, names: dict[str, str]) -> dict[str, Any]:
-    """The model's hyperparameters by our names; schedules as they begin."""
-    known: dict[str, Any] = {}
-    for ours, theirs in names.items():
-        value = getattr(model, theirs, None)
-        if callable(value):
-            value = float(value(1.0))
-        if isinstance(value, bool | int | float):
-            known[ours] = value
-    if ours_noise := getattr(model, "action_noise", None):
-        spread = getattr(ours_noise, "_sigma", None)
-        if spread is not None:
-            known["noise_std"] = float(np.mean(spread))
-    elif hasattr(model, "action_noise") and type(model).__name__ in ("DDPG", "TD3"):
-        known["noise_std"] = 0.0
-    normalizer = model.get_vec_normalize_env()
-    known["normalize_observations"] = bool(normalizer is not None and normalizer.norm_obs)
-    known["normalize_rewards"] = bool(normalizer is not None and normalizer.norm_reward)
-    return known
-
-
-def _environment(model: Any) -> str:
-    env = model.get_env()
-    specs = env.get_attr("spec") if env is not None else []
-    return str(getattr(specs[0], "id", "")) if specs else ""

@@ -1,0 +1,93 @@
+"""What a Stable-Baselines3 model tells of itself: settings, episodes, evaluations beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from stable_baselines3.common.callbacks import CallbackList, EvalCallback, EventCallback
+
+
+def evaluators_in(callback: Any) -> Iterator[EvalCallback]:
+    """The evaluations that learn() was given beside this callback."""
+    if isinstance(callback, CallbackList):
+        for inner in callback.callbacks:
+            yield from evaluators_in(inner)
+    elif isinstance(callback, EvalCallback) and callback.eval_freq > 0:
+        yield callback
+    elif isinstance(callback, EventCallback) and callback.callback is not None:
+        yield from evaluators_in(callback.callback)
+
+
+class Episodes:
+    """Rewards and ends of episodes since the last Step, step by step."""
+
+    def __init__(self) -> None:
+        self._rewards: list[Any] = []
+        self._terminated = self._truncated = 0
+
+    def add(self, local: dict[str, Any]) -> None:
+        """One step of all environments, as learn()'s local variables hold it."""
+        rewards, dones = local.get("rewards"), local.get("dones")
+        if rewards is None or dones is None:
+            return
+        self._rewards.append(np.array(rewards, dtype=np.float64))
+        for done, info in zip(dones, local.get("infos", ()), strict=False):
+            if done:
+                cut = bool(info.get("TimeLimit.truncated", False))
+                self._truncated += cut
+                self._terminated += not cut
+
+    def read(self) -> dict[str, float]:
+        """The signals, and begin afresh."""
+        signals: dict[str, float] = {}
+        if self._rewards:
+            rewards = np.concatenate(self._rewards)
+            signals["rollout.reward_mean"] = float(rewards.mean())
+            signals["rollout.reward_abs_max"] = float(np.abs(rewards).max())
+            signals["rollout.reward_negative_share"] = float((rewards < 0).mean())
+        ended = self._terminated + self._truncated
+        if ended:
+            signals["rollout.terminated_share"] = self._terminated / ended
+        self._rewards, self._terminated, self._truncated = [], 0, 0
+        return signals
+
+
+def recent_episodes(model: Any) -> dict[str, float]:
+    """Return and length of the last 100 episodes, where a Monitor records them."""
+    recent = list(model.ep_info_buffer or ())
+    if not recent:
+        return {}
+    return {
+        "rollout.return_mean": float(np.mean([episode["r"] for episode in recent])),
+        "rollout.length_mean": float(np.mean([episode["l"] for episode in recent])),
+    }
+
+
+def settings_of(model: Any, names: dict[str, str]) -> dict[str, Any]:
+    """The model's hyperparameters by our names; schedules as they begin."""
+    known: dict[str, Any] = {}
+    for ours, theirs in names.items():
+        value = getattr(model, theirs, None)
+        if callable(value):
+            value = float(value(1.0))
+        if isinstance(value, bool | int | float):
+            known[ours] = value
+    if ours_noise := getattr(model, "action_noise", None):
+        spread = getattr(ours_noise, "_sigma", None)
+        if spread is not None:
+            known["noise_std"] = float(np.mean(spread))
+    elif hasattr(model, "action_noise") and type(model).__name__ in ("DDPG", "TD3"):
+        known["noise_std"] = 0.0
+    normalizer = model.get_vec_normalize_env()
+    known["normalize_observations"] = bool(normalizer is not None and normalizer.norm_obs)
+    known["normalize_rewards"] = bool(normalizer is not None and normalizer.norm_reward)
+    return known
+
+
+def environment_of(model: Any) -> str:
+    """The id of its environment, if it has one."""
+    env = model.get_env()
+    specs = env.get_attr("spec") if env is not None else []
+    return str(getattr(specs[0], "id", "")) if specs else ""
