@@ -160,6 +160,8 @@ class SteadyCallback(BaseCallback):
                 self._meter.close()
             kind = type(error).__name__
             self._tell(f"watching has ended with an error of its own ({kind}: {error})")
+            if self._watch is not None:
+                self._watch.close("interrupted", "watching ended with an error of its own")
 
     def _on_rollout_start(self) -> None:
         self._safely(self._update_over)
