@@ -11,7 +11,7 @@ from steadyrl.algorithms import training as training_module
 from steadyrl.algorithms.ddpg import td_targets, update
 from steadyrl.algorithms.ddpg_learner import DDPGLearner
 from steadyrl.algorithms.training import prepare
-from steadyrl.core.catalogue import cloning, policy, trust_region
+from steadyrl.core.catalogue import cloning, language, policy, trust_region
 from steadyrl.core.configs.ddpg import DDPGConfig
 from steadyrl.core.errors import ConfigError, EnvironmentFault
 from steadyrl.core.networks import DenseNetwork
@@ -195,7 +195,7 @@ def test_all_declared_signals_of_ddpg_are_measured(small_config: Make, replay: s
     for step in prepare(small_config(replay=replay, gradient_clip=10.0)).steps:
         seen |= step.signals.keys()
     # Pendulum never terminates; the machine is measured by the run, not by the trainer.
-    groups = (policy, trust_region, cloning)
+    groups = (policy, trust_region, cloning, language)
     others = {signal.name for group in groups for signal in group.SIGNALS}
     absent = {"td.terminal_error", "rollout.truncated_as_terminated"} | {
         name for name in CATALOGUE if name.startswith("machine.")

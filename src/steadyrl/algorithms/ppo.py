@@ -83,6 +83,7 @@ def update(
             "value.update_ratio": share_moved(learner.critic, before[learner.critic]),
             "setting.learning_rate": learning_rate,
             "setting.entropy_weight": entropy_weight,
+            "setting.clip_range": config.clip_range,
         }
     )
     if config.gradient_clip is not None:

@@ -118,6 +118,7 @@ SIGNALS = (
         "train/noise_scale",
         "last",
     ),
+    signal("setting.clip_range", "PPO's clip range in force", "ratio", "train/clip_range", "last"),
     signal(
         "setting.entropy_weight",
         "weight of the entropy bonus in force",

@@ -6,7 +6,6 @@ from steadyrl.core.catalogue.signal import signal
 
 SIGNALS = (
     signal("setting.learning_rate", "learning rate in force", "1", "train/learning_rate", "last"),
-    signal("setting.clip_range", "PPO's clip range in force", "ratio", "train/clip_range", "last"),
     signal(
         "setting.gradient_clip", "gradient clip in force", "norm", "train/gradient_clip", "last"
     ),
