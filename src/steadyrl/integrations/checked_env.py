@@ -4,9 +4,9 @@
     env = CheckedEnv(gymnasium.make("MyTask-v0"), on_fault="warn")
 
 Half of all collapsed runs were taught by a broken environment. Gymnasium's own checker looks at
-construction and at the first step; this one stays, and also notices what only shows over time:
-observations that stop changing, ends of episodes that come at the time limit but are reported as
-failure, steps after the end.
+construction and at the first step; this one stays. It also warns of what only shows over time and
+may be so in a sound environment too: observations that stop changing, and episodes that all
+terminate after the same number of steps, which is often a time limit reported as failure.
 """
 
 from __future__ import annotations
