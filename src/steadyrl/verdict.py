@@ -108,11 +108,11 @@ def _explained(
     return {
         "diagnoses": diagnoses,
         "undecided": [] if diagnoses else undecided(case),
-        "changes": prescriptions(diagnoses, config, monitor.window, _names(config)),
+        "changes": prescriptions(diagnoses, config, monitor.window, names_of_settings(config)),
     }
 
 
-def _names(config: RunConfig) -> Mapping[str, str]:
+def names_of_settings(config: RunConfig) -> Mapping[str, str]:
     """What the program that trained the run calls our settings."""
     source = config.source if isinstance(config, ForeignConfig) else ""
     table = next((t for t in built_in().values() if source and source.startswith(t.name)), None)

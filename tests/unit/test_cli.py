@@ -41,6 +41,9 @@ def _refused(arguments: list[str], output: Output) -> str:
         (["train", "ddpg/pendulum", "--compute.device", "cuda:9"], "compute.device = 'cuda:9'"),
         (["presets", "ddpg/none"], "no preset 'ddpg/none'"),
         (["report", "nowhere"], "nowhere: no run here"),
+        (["diagnose", "nowhere"], "nowhere: there is nothing here"),
+        (["diagnose", "nowhere", "--watch", "--json"], "--json is for a single look"),
+        (["diagnose", "nowhere", "--every", "0"], "--every 0 must be more than 0"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_2(

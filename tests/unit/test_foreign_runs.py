@@ -210,6 +210,7 @@ def test_a_table_of_ones_own_needs_a_mapping(tmp_path: Path) -> None:
         ("signals:\n  policy.lk: {from: KL}\n", "there is no signal 'policy.lk'"),
         ("signals:\n  policy.kl: {form: KL}\n", "signals.policy.kl.from' is missing"),
         ("signals: [1, 2]\n", "signals"),
+        ("signals:\n  policy.kl: {from: KL, nan: gone}\n", "nan"),
         ("steps: {a: 1}\n", "steps"),
     ],
 )
@@ -285,6 +286,8 @@ def test_another_programs_log_opens_in_the_report(tmp_path: Path) -> None:
     page = (log / "report.html").read_text("utf-8")
     assert "policy.kl" in page
     assert "C241" in page
+    assert "Stable-Baselines3" in page
+    assert "every_env_steps" not in page  # a setting that only our trainers have
 
 
 def test_a_long_log_is_thinned_to_what_can_be_judged(tmp_path: Path) -> None:

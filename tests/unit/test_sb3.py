@@ -16,6 +16,7 @@ from stable_baselines3.common.noise import NormalActionNoise
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
+from steadyrl.core.errors import ConfigError
 from steadyrl.core.records import Step
 from steadyrl.integrations.sb3 import SteadyCallback
 from steadyrl.store.foreign.run import ForeignRun
@@ -235,7 +236,13 @@ def test_learning_on_goes_on_in_the_same_record(tmp_path: Path) -> None:
     steps = list(RunDirectory.open(tmp_path / "run").steps())
     assert [step.env_steps for step in steps] == [200, 400, 600, 800, 1000, 1200]
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
+    assert RunDirectory.open(tmp_path / "run").config.total_env_steps == 1200
     assert all(step.signals.get("replay.misaligned_share", 0.0) == 0.0 for step in steps)
+
+
+def test_a_misspelt_answer_to_severe_findings_is_refused() -> None:
+    with pytest.raises(ConfigError, match="on_severe = 'halt' is not one of: report, stop"):
+        SteadyCallback("run", on_severe="halt")  # type: ignore[arg-type]
 
 
 def test_a_short_run_has_a_step_too(tmp_path: Path) -> None:

@@ -4,10 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import gymnasium
 import pytest
 
 import steadyrl
 from steadyrl.cli.main import main
+from steadyrl.core.errors import ConfigError
 from steadyrl.store.files import JsonLines
 from steadyrl.store.run_directory import RunDirectory
 from steadyrl.verdict import judge
@@ -25,6 +27,7 @@ def test_three_lines_record_judge_and_report_a_loop(tmp_path: Path) -> None:
     watch.close()
     assert any("D102 policy-jumps" in line for line in said)
     assert any("C241" in line for line in said)
+    assert any("learning_rate 0.05 -> 0.001" in line for line in said)
     verdict = judge(tmp_path / "mine")
     assert verdict.headline == "sick"
     assert verdict.diagnoses[0].cause == "C241"
@@ -113,6 +116,23 @@ def test_an_error_of_our_own_ends_the_watching_and_nothing_else(
         assert watch.log(n, {"policy.kl": 0.1}) == []
     watch.close()
     assert sum("a rule of ours" in line for line in said) == 1
+
+
+def test_the_best_return_may_be_zero(tmp_path: Path) -> None:
+    with _watch(tmp_path / "run", []) as watch:
+        for n, reward in enumerate([-9.0, 0.0, -5.0]):
+            watch.log(n, {"eval.return_mean": reward})
+    summary = RunDirectory.open(tmp_path / "run").summary()
+    assert summary is not None
+    assert (summary["best_return"], summary["final_return"]) == (0.0, -5.0)
+
+
+def test_a_wrong_choice_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="family"):
+        _watch(tmp_path / "run", [], family="pppo")
+    with pytest.raises(ConfigError, match="on_fault = 'ignore' is not one of: raise, warn, record"):
+        steadyrl.CheckedEnv(gymnasium.make("CartPole-v1"), on_fault="ignore")  # type: ignore[arg-type]
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_only_settings_that_rules_ask_for_are_written_down(tmp_path: Path) -> None:

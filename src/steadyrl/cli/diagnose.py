@@ -64,6 +64,10 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
         "--settings", type=Path, metavar="FILE", help="YAML with its hyperparameters, by any name"
     )
     arguments = parser.parse_args(argv)
+    if arguments.every <= 0:
+        raise ConfigError(f"--every {arguments.every:g} must be more than 0 seconds.")
+    if arguments.watch and arguments.json:
+        raise ConfigError("--watch prints findings as they appear; --json is for a single look.")
     if arguments.total_env_steps < 0:
         raise ConfigError(f"--total-env-steps {arguments.total_env_steps} must not be negative.")
     runs = _all(arguments)

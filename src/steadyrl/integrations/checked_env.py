@@ -20,6 +20,7 @@ import numpy as np
 from gymnasium import spaces
 
 from steadyrl.core.errors import EnvironmentFault
+from steadyrl.integrations.watch import one_of
 
 OnFault = Literal["raise", "warn", "record"]
 
@@ -43,7 +44,7 @@ class CheckedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
                 termination at one and the same step, actions outside their space.
         """
         super().__init__(env)
-        self._on_fault = on_fault
+        self._on_fault = one_of("on_fault", on_fault, OnFault)
         self.faults: dict[str, str] = {}  # kind -> first sentence about it
         self._running = False
         self._length = self._steps = 0

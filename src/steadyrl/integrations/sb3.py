@@ -41,6 +41,7 @@ from steadyrl.integrations.watch import (
     OnSevere,
     Watch,
     about_training,
+    one_of,
     say_on_stderr,
 )
 from steadyrl.store.foreign.mapping import load_table
@@ -83,7 +84,8 @@ class SteadyCallback(BaseCallback):
             say: who is told of findings, a line each.
         """
         super().__init__()
-        self._path, self._on_severe, self._save = Path(path), on_severe, save_last_good
+        self._path, self._save = Path(path), save_last_good
+        self._on_severe = one_of("on_severe", on_severe, OnSevere)
         self._every, self._tell = every, say
         self._stopping = self._broken = False
         self._lowered = 0
@@ -132,7 +134,7 @@ class SteadyCallback(BaseCallback):
         self._saved_at = model.num_timesteps
         self._save_every = max(self._every, (total - model.num_timesteps) // 20)
         if self._watch is not None and self.locals.get("reset_num_timesteps") is False:
-            self._watch.resume()
+            self._watch.resume(total)
             return
         self._watch = Watch(
             self._path,

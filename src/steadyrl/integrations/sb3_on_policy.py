@@ -65,8 +65,11 @@ class OnPolicyMeter:
             "return.std": float(buffer.returns.std()),
             **observation_signals(rows[0]),
         }
+        # Only PPO goes over the samples in epochs; TRPO's optimiser trains the critic alone.
+        in_epochs = hasattr(self._model, "n_epochs")
         per_epoch = -(-count // getattr(self._model, "batch_size", count))
-        self._looks = {round(per_epoch * part / QUARTERS) for part in range(1, QUARTERS)}
+        parts = range(1, QUARTERS) if in_epochs else ()
+        self._looks = {round(per_epoch * part / QUARTERS) for part in parts}
 
     def read(self) -> dict[str, float]:
         """The signals of the update that has just ended."""

@@ -30,6 +30,7 @@ from steadyrl.integrations.watch import (
     OnSevere,
     Watch,
     about_training,
+    one_of,
     say_on_stderr,
 )
 from steadyrl.store.foreign.mapping import load_table
@@ -53,7 +54,8 @@ class SteadyCallback(TrainerCallback):
                 lower_learning_rate: to a third from here on, at most three times.
             say: who is told of findings, a line each.
         """
-        self._path, self._on_severe, self._tell = Path(path), on_severe, say
+        self._path, self._tell = Path(path), say
+        self._on_severe = one_of("on_severe", on_severe, OnSevere)
         self._lowered = 0
         self._stopped, self._alone = "", True
         self.watch: Watch | None = None

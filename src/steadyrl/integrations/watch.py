@@ -21,19 +21,22 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar, get_args
 
 from steadyrl.core.catalogue import CATALOGUE
 from steadyrl.core.configs.foreign import Doubt, Family, ForeignConfig
 from steadyrl.core.configs.run import EnvironmentConfig
-from steadyrl.core.errors import SteadyError
+from steadyrl.core.errors import ConfigError, SteadyError
 from steadyrl.core.machine import MachineMeter
 from steadyrl.core.records import Diagnosis, Finding, RunSummary, Step
 from steadyrl.stability.causes import MACHINE_FINDINGS
 from steadyrl.stability.monitor import Monitor
+from steadyrl.stability.prescribe import prescriptions
 from steadyrl.stability.remedies import REMEDIES
+from steadyrl.store.files import write_atomically
 from steadyrl.store.foreign.mapping import OWN, NameTable, load_table, telling
 from steadyrl.store.run_directory import RunDirectory, free_run_path
+from steadyrl.verdict import names_of_settings
 
 T = TypeVar("T")
 
@@ -147,7 +150,7 @@ class Watch:
         for name in ("eval.return_mean", "rollout.return_mean"):
             if math.isfinite(step.signals.get(name, math.nan)):
                 self._final = step.signals[name]
-                self._best = max(self._final, self._best or self._final)
+                self._best = max(self._final, -math.inf if self._best is None else self._best)
                 break
         findings = self._monitor.observe(step)
         self._written("record", lambda store: store.append_step(step))
@@ -179,9 +182,10 @@ class Watch:
         """What explains the findings, most likely first."""
         return self.guarded(self._monitor.diagnose, [])
 
-    def resume(self) -> None:
-        """Go on after close(): the same record, the same past."""
+    def resume(self, total_env_steps: int) -> None:
+        """Go on after close() with a larger budget: the same record, the same past."""
         if self._store is None and not self.broken:
+            self.config = self.config.replaced({"total_env_steps": total_env_steps})
             self._written("begin", self._begin_again)
 
     def close(self, status: Any = "finished", message: str = "") -> None:
@@ -200,8 +204,10 @@ class Watch:
         if diagnoses:
             first = diagnoses[0]
             self._say(f"likely {first.cause} {first.name} ({first.confidence:.2f})")
+            window = self._monitor.window
+            changes = prescriptions([first], self.config, window, names_of_settings(self.config))
             for remedy in first.remedies:
-                self._say(f"remedy {remedy}: {REMEDIES[remedy].effect}")
+                self._say(f"remedy {remedy}: {changes.get(remedy, REMEDIES[remedy].effect)}")
         self._say(f"recorded in {self.path}: steadyrl diagnose {self.path}")
 
     def __enter__(self) -> Self:
@@ -224,7 +230,11 @@ class Watch:
         self._machine = MachineMeter(self.path)
 
     def _begin_again(self, _store: RunDirectory | None = None) -> None:
+        write_atomically(self.path / "config.yaml", self.config.to_yaml().encode())
         self._store = RunDirectory.open(self.path)
+        self._monitor = Monitor(self.config)
+        for step in self._store.steps():  # the monitor is a function of the recorded Steps
+            self._monitor.observe(step)
         self.note("resumed")
 
     def _written(self, doing: str, work: Callable[[RunDirectory], None]) -> None:
@@ -293,6 +303,14 @@ def _config(about: About, names: NameTable) -> ForeignConfig:
         },
         source="Watch",
     )
+
+
+def one_of(name: str, value: str, allowed: Any) -> Any:
+    """A choice that was spelt rightly."""
+    choices = get_args(allowed)
+    if value not in choices:
+        raise ConfigError(f"{name} = {value!r} is not one of: {', '.join(choices)}.")
+    return value
 
 
 def about_training(findings: Iterable[Finding]) -> list[Finding]:

@@ -205,7 +205,7 @@ def _details(event: dict[str, Any]) -> dict[str, Any]:
 def _settings(store: Recorded) -> str:
     rows = "".join(
         f"<tr><th>{escape(name)}</th><td>{escape(str(value))}</td></tr>"
-        for name, value in flatten(store.config.plain())
+        for name, value in flatten(store.config.shown())
     )
     name = escape(store.path.name)
     return f"<details><summary>settings of {name}</summary><table>{rows}</table></details>"

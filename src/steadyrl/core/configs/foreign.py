@@ -37,6 +37,11 @@ class ForeignConfig(RunConfig):
         """Whose rules hold; 'unknown' for those of all."""
         return RULES_OF.get(self.family, self.family)
 
+    def shown(self) -> dict[str, Any]:
+        """What is known of it; the rest are settings that only our trainers have."""
+        names = ("source", "family", "total_env_steps", "known", "weaker")
+        return {name: value for name, value in self.plain().items() if name in names and value}
+
     def doubt(self, signal: str) -> tuple[float, str] | None:
         """How far a weaker signal can be trusted, and why not further."""
         doubt = self.weaker.get(signal)

@@ -75,6 +75,10 @@ class RunConfig(Settings):
         """How far a signal of this run can be trusted (0 to 1) and why not further."""
         return None
 
+    def shown(self) -> dict[str, Any]:
+        """What a report shows of it."""
+        return self.plain()
+
     def value_of(self, name: str) -> Any:
         """A setting by its dotted name, or None if there is none such."""
         value: Any = self

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -47,7 +47,9 @@ class Source(Settings):
     last: int = setting(0, "mean of so many newest values, for values recorded episode by episode")
     weaker: str = setting("", "in what it says less than our signal")
     trust: float = setting(1.0, "how far it can be trusted", low=0.0, high=1.0)
-    nan: str = setting("broken", "what a NaN says: broken, or absent for 'could not be measured'")
+    nan: Literal["broken", "absent"] = setting(
+        "broken", "what a NaN says: that it broke, or that it could not be measured"
+    )
     only_with: Names = setting((), "names that must be there too, for names of several meanings")
     only_without: Names = setting((), "names that must not be there")
     over_first: bool = setting(False, "as a share of its own first value")

@@ -135,16 +135,16 @@ class ForeignRun:
         """All series under their own names, from the most complete source and the monitors."""
         tables = [_table(file) for file in files if _is_table(file, self.path)]
         problems = [problem for table in tables for problem in table.problems]
-        rows = next((table.rows for table in tables if table.rows), [])
-        names = {name for row in rows for name in row}
+        table = next((table for table in tables if table.rows), None)
         named: dict[str, Series] = {}
-        if rows:
+        if table is not None:
+            names = table.names()
             self.mapping = self._given or recognised(names) or OWN
             steps = self.mapping.steps
             if steps and names.isdisjoint(steps):
                 wanted = " or ".join(steps)
                 problems.append(f"no column {wanted}: the number of the line stands for env steps.")
-            named = to_series(rows, steps, self.mapping.seconds)
+            named = to_series(table.rows, steps, self.mapping.seconds)
         elif self._events is not None and event_files(self.path):
             named = self._read_events(self._events)
             problems += self._events.problems()

@@ -11,6 +11,7 @@ import io
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,6 @@ from steadyrl.store.foreign.series import Series
 
 Row = Mapping[str, float]
 _DEEPEST = 12  # nested records of RLlib are flattened so far
-_LARGEST = 1 << 31  # bytes of a table that are read; more is not a log
 
 
 @dataclass
@@ -159,21 +159,16 @@ def _flat(
 
 def _json(text: str) -> Any:
     """Strict JSON fast; the NaN and Infinity that Python writes are understood too."""
-    try:
-        return orjson.loads(text)
-    except ValueError:
-        pass
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
+    for load in (orjson.loads, json.loads):
+        with suppress(ValueError, RecursionError):
+            return load(text)
+    return None
 
 
 def _text(path: Path) -> str:
     """The file's content; bytes that are no text become question marks."""
     try:
-        with path.open("rb") as file:
-            content = file.read(_LARGEST)
+        content = path.read_bytes()
     except OSError as error:
         raise StoreError(f"{path}: cannot be read: {error.strerror}.") from None
     text = content.decode("utf-8-sig", errors="replace").replace("\0", "")
