@@ -13,6 +13,7 @@ help:
 	@echo "make format       let ruff rewrite"
 	@echo "make docs         generate docs/rules.md from the rules"
 	@echo "make bench-faults the fault bench, an hour on two cores; bench-overhead: what watching costs"
+	@echo "make bench-foreign other people's runs: reader, callback, faults; an hour on two cores"
 	@echo "make bench-env    the peers' virtual environment; then bench-speed, bench-learning"
 
 $(READY): pyproject.toml constraints.txt
