@@ -26,6 +26,9 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--healthy-seeds", type=int, default=2)
     parser.add_argument("--repair-seeds", type=int, default=1, help="of each fault, to repair")
+    parser.add_argument(
+        "--repair-skip", type=int, default=0, help="leave out so many of the first seeds"
+    )
     parser.add_argument("--suite", choices=sorted(SUITES), default="ddpg")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--output", type=Path, help="folder (default: runs/fault-bench-SUITE)")
@@ -49,11 +52,16 @@ def main() -> None:
     if not arguments.quick:
         folder = folder_of_runs / "repair"
         results["repair"] = repair_rates(
-            judged, folder, seeds=arguments.repair_seeds, executor=executor, say=say
+            judged,
+            folder,
+            seeds=arguments.repair_seeds,
+            skip=arguments.repair_skip,
+            executor=executor,
+            say=say,
         )
         results["harm"] = harm_rate(judged, folder, executor=executor, say=say)
     results["seeds"] = {"faults": arguments.seeds, "healthy": arguments.healthy_seeds}
-    results["seeds"]["repaired"] = arguments.repair_seeds
+    results["seeds"] |= {"repaired": arguments.repair_seeds, "skipped": arguments.repair_skip}
     conclude(f"fault_bench_{arguments.suite.replace('-', '_')}", results, keep=not arguments.quick)
 
 

@@ -23,7 +23,8 @@ from steadyrl.scribe import GuardMode as GuardMode
 from steadyrl.scribe import Observers as Observers
 from steadyrl.store.run_directory import RunDirectory, free_run_path
 
-# The only setting a resumed run may change: it moves the end, not the path.
+# The only setting a resumed run may change: it moves the end. (A schedule that ends with the budget
+# moves with it; the audited change says so.)
 EXTENDABLE = "total_env_steps"
 
 
@@ -66,7 +67,10 @@ def resume(
         store.append_event("checkpoint skipped", step, problem=problem)
     store.append_event("resumed", step)
     if extended is not None:
-        training.live.change(EXTENDABLE, extended, step=step, because="asked for on resume")
+        because = "asked for on resume"
+        if getattr(training.live.now, "learning_rate_schedule", "constant") != "constant":
+            because += "; the learning rate's schedule now ends there, so the rate rises"
+        training.live.change(EXTENDABLE, extended, step=step, because=because)
     guard = guard or _recorded_guard(store)
     return drive(training, store, guard=guard, observers=observers, acted=state["guard"])
 
@@ -88,6 +92,10 @@ def fork(
     training.load_state_dict({**state, "config": {"now": config.plain(), "changes": []}})
     store = RunDirectory.create(directory, config)
     store.append_event("forked", step, source=str(source), changes=dict(changes), guard=guard)
+    # Its past is its parent's: detectors compare a run with itself, and must know how it was.
+    for past in parent.steps():
+        if past.index <= step:
+            store.append_step(past)
     return drive(training, store, guard=guard, observers=observers)
 
 

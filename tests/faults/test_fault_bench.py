@@ -281,6 +281,23 @@ def test_a_repair_counts_if_the_fault_no_longer_hurts(
     assert rates["none"]["count"] == 0
 
 
+def test_a_second_prescription_is_tried_where_the_first_fails(
+    tmp_path: Path, rerun: dict[str, float]
+) -> None:
+    (fault,) = (fault for fault in DDPG.faults if fault.name == "discount-low")
+    healthy = [_said(DDPG.healthy_case("pendulum", s), -200.0) for s in range(2)]
+    seeds = (DDPG.first_faulty_seed, DDPG.first_faulty_seed + 1)
+    sick = [_said(DDPG.faulty_case(fault, 2, "pendulum", seed), -1000.0, "C221") for seed in seeds]
+    rerun["--prescribed-2"] = -210.0  # the first of them fails
+    rates = repair.repair_rates(
+        [*healthy, *sick], tmp_path, seeds=1, skip=1, executor=HERE, say=lambda _line: None
+    )
+    assert (rates["prescribed"]["count"], rates["prescribed"]["of"]) == (0, 1)
+    assert rates["prescribed, within 3 re-runs"]["count"] == 1
+    assert rates["random, within 3 re-runs"]["count"] == 0
+    assert rates["not repaired by any prescription"] == []
+
+
 def test_harm_is_a_healthy_run_that_its_prescription_spoils(
     tmp_path: Path, rerun: dict[str, float]
 ) -> None:

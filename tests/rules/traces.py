@@ -66,6 +66,7 @@ ON_POLICY: Mapping[str, Value] = {
     "trpo.failed_divergence": 0.0,
     "trpo.failed_not_finite": 0.0,
     "trpo.failed_negative_curvature": 0.0,
+    "trpo.failed_no_gradient": 0.0,
     "trpo.cg_residual": 0.2,
     "trpo.kl_share": 0.8,
     "trpo.entropy_pull": 0.1,

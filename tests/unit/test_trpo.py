@@ -18,7 +18,7 @@ from steadyrl.core.configs import parse_config
 from steadyrl.core.configs.trpo import TRPOConfig
 from steadyrl.core.losses import normalised
 from steadyrl.core.networks import DenseNetwork
-from steadyrl.core.trust_region import Found, conjugate_gradient, line_search
+from steadyrl.core.trust_region import Found, conjugate_gradient, line_search, no_direction
 from steadyrl.environments.envs import Envs
 from steadyrl.experience.rollout import Samples
 from steadyrl.experiments.verify_resume import compare_runs
@@ -86,6 +86,29 @@ def test_negative_curvature_stops_the_solver() -> None:
     found = conjugate_gradient(lambda v: -v, torch.ones(4), iterations=10)
     assert found.iterations == 0
     assert found.curvature == 0
+
+
+def test_a_small_gradient_is_solved_as_well_as_a_large_one() -> None:
+    matrix = torch.diag(torch.logspace(-1, 1, 8, dtype=torch.float64))
+    target = torch.full((8,), 1e-9, dtype=torch.float64)
+    found = conjugate_gradient(lambda v: matrix @ v, target, iterations=8)
+    assert found.residual < 1e-4
+    assert no_direction(target, found) == ""
+
+
+@pytest.mark.parametrize(
+    ("target", "sign", "reason"),
+    [
+        (torch.ones(4), 1.0, ""),
+        (torch.zeros(4), 1.0, "no gradient"),
+        (torch.ones(4), -1.0, "negative curvature"),
+        (torch.full((4,), math.nan), 1.0, "not finite"),
+        (torch.ones(4), math.nan, "not finite"),
+    ],
+)
+def test_why_there_is_no_direction(target: torch.Tensor, sign: float, reason: str) -> None:
+    solution = conjugate_gradient(lambda v: sign * v, target, iterations=4)
+    assert no_direction(target, solution) == reason
 
 
 @pytest.mark.parametrize(
@@ -189,6 +212,9 @@ def test_an_update_stays_in_its_trust_region_and_gains_what_it_says(trpo_config:
     assert signals["policy.kl"] == pytest.approx(kl, abs=1e-6)
     assert 0 < kl <= 0.02
     assert signals["trpo.predicted_improvement"] > 0
+    promised = signals["trpo.predicted_improvement"]
+    assert signals["trpo.gain_ratio"] == pytest.approx(signals["trpo.improvement"] / promised)
+    assert 0.3 < signals["trpo.gain_ratio"] < 1.3
 
 
 def test_a_failed_search_restores_the_weights_exactly_and_has_no_kl(

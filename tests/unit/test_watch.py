@@ -94,6 +94,37 @@ def test_an_error_in_the_loop_is_recorded_and_not_swallowed(tmp_path: Path) -> N
     assert (summary["status"], summary["message"]) == ("failed", "division by zero")
 
 
+@pytest.mark.parametrize(
+    ("ending", "status"),
+    [
+        ("raise KeyboardInterrupt", "interrupted"),
+        ("raise ValueError('too late')", "failed"),
+        ("pass", "interrupted"),
+        ("watch.close()", "finished"),
+    ],
+)
+def test_a_program_that_ends_without_closing_leaves_a_summary(
+    tmp_path: Path, ending: str, status: str
+) -> None:
+    code = f"""
+import steadyrl
+
+def train():
+    watch = steadyrl.Watch({str(tmp_path / "run")!r}, family="ppo", total_env_steps=1000)
+    watch.log(100, {{"rollout.return_mean": 1.0}})
+    {ending}
+
+train()
+"""
+    subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    summary = RunDirectory.open(tmp_path / "run").summary()
+    assert summary is not None
+    assert (summary["status"], summary["env_steps"]) == (status, 100)
+    if "late" in ending:
+        assert "too late" in summary["message"]
+
+
 def test_returns_of_single_episodes_are_gathered(tmp_path: Path) -> None:
     with _watch(tmp_path / "run", [], names="cleanrl") as watch:
         for n, reward in enumerate([2.0, 4.0, 9.0]):

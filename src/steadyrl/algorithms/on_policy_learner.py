@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from steadyrl.core.advantages import advantages, explained_variance
 from steadyrl.core.configs.ppo import OnPolicyConfig
 from steadyrl.core.conv_network import SMALLEST, ConvNetwork
-from steadyrl.core.errors import ConfigError
+from steadyrl.core.errors import ConfigError, TrainingDiverged
 from steadyrl.core.networks import ActingNetwork, Adam, DenseNetwork
 from steadyrl.core.noise_scale import NoiseMeter
 from steadyrl.core.normalize import RewardScale, RunningMoments
@@ -44,9 +44,13 @@ class OnPolicyLearner:
         self.policy = policy_for(envs.action_space, envs.id)
         space = envs.observation_space
         shape = space.shape or ()
-        # Channels first and large enough for the convolutions; everything else is flattened.
-        self.images = len(shape) == 3 and space.dtype == np.uint8 and min(shape[1:]) >= SMALLEST
-        self.shape = tuple(space.shape or (1,)) if self.images else (math.prod(space.shape or ()),)
+        # Frames large enough for the convolutions; everything else is flattened.
+        frames = len(shape) == 3 and space.dtype == np.uint8
+        self._colours_last = frames and shape[2] < min(shape[:2])
+        if self._colours_last:
+            shape = (shape[2], *shape[:2])
+        self.images = frames and min(shape[1:]) >= SMALLEST
+        self.shape = tuple(shape) if self.images else (math.prod(shape),)
         if self.images and config.normalize_observations:
             raise ConfigError(
                 f"normalize_observations = true: the observations of '{envs.id}' are images, whose "
@@ -75,17 +79,31 @@ class OnPolicyLearner:
         self.noise = NoiseMeter()
         self.generators = Generators(config.seed)
         self.updates = self.steps = self.evaluations = 0
+        self.failures = 0  # line searches in a row, TRPO's only
         self.seconds = 0.0
         self.last: Samples | None = None  # of the newest rollout; not part of the state
 
     def inputs(self, observations: Array, config: OnPolicyConfig) -> Array:
         """Observations as the networks see them: images as they are, all else flat float32."""
         if self.images:
-            return observations
+            return observations.transpose(0, 3, 1, 2) if self._colours_last else observations
         flat = observations.reshape(len(observations), -1)
         if config.normalize_observations:
             return self.moments.normalize(flat)
         return np.ascontiguousarray(flat, dtype=np.float32)
+
+    def act(self, inputs: Array) -> NDArray[np.float32]:
+        """The policy's outputs; a policy that puts out no numbers has diverged."""
+        outputs = self.actor.act(inputs)
+        # A sum is finite only if all its terms are. Sampling would hide it: of logits that are
+        # not numbers it takes the first action, for ever.
+        if not math.isfinite(float(outputs.sum())):
+            raise TrainingDiverged(
+                f"the policy's outputs are not finite after {self.updates} updates: its weights "
+                "have diverged. Go back to the last good checkpoint and lower the learning rate, "
+                "the trust region or the reward scale."
+            )
+        return outputs
 
     def values(self, inputs: Array) -> NDArray[np.float32]:
         """The critic's, all in one pass."""
@@ -108,7 +126,7 @@ class OnPolicyLearner:
 
     def state_dict(self) -> dict[str, Any]:
         """Everything the next update depends on, as arrays and plain values."""
-        counters = ("updates", "steps", "evaluations", "seconds")
+        counters = ("updates", "steps", "evaluations", "failures", "seconds")
         return {
             "parts": {name: part.state_dict() for name, part in self._parts().items()},
             "counters": {name: getattr(self, name) for name in counters},
@@ -137,7 +155,7 @@ def collect(learner: OnPolicyLearner, envs: Envs, config: OnPolicyConfig) -> Rol
         observations = learner.inputs(envs.observations, config)
         if config.normalize_observations:
             seen.append(envs.observations.reshape(envs.count, -1))
-        outputs = learner.actor.act(observations)
+        outputs = learner.act(observations)
         actions, log_probs = learner.policy.sample(outputs, extra, generator)
         result = envs.step(learner.policy.for_environment(actions))
         rewards = result.rewards
@@ -192,6 +210,7 @@ def with_advantages(
         "return.std": float(returns.std()),
         "rollout.reward_mean": float(rollout.rewards.mean()),
         "rollout.reward_negative_share": float((rollout.rewards < 0).mean()),
+        "rollout.reward_positive_share": float((rollout.rewards > 0).mean()),
     }
     if rollout.terminated.any():
         ended = rollout.terminated
@@ -199,8 +218,9 @@ def with_advantages(
         size = 1.0 + np.abs(rollout.values[ended]).mean()  # float32 rounds at the values' scale
         signals["td.terminal_error"] = float(wrong.mean() / size)
     if rollout.cuts:
-        ends = [rollout.terminated[at, copy] for at, copy, _ in rollout.cuts]
-        signals["rollout.truncated_as_terminated"] = float(np.mean(ends))
+        signals["rollout.truncated_as_terminated"] = unbootstrapped(
+            rollout, returns, config.gamma * cut_values
+        )
     if not learner.images:
         signals |= observation_spread(rollout.observations)
     explained = explained_variance(rollout.values, returns)
@@ -208,6 +228,21 @@ def with_advantages(
         signals["value.explained_variance"] = explained
     learner.last = data
     return data, signals
+
+
+def unbootstrapped(rollout: Rollout, returns: Array, expected: Array) -> float:
+    """Which share of the worth of cut-off states is missing from what is learned about them.
+
+    Measured on the returns, not on the flags that led to them: 0 if every cut is followed by the
+    value of the state it cut, 1 if cuts are learned as ends.
+    """
+    at, copies = (np.array([cut[axis] for cut in rollout.cuts]) for axis in (0, 1))
+    worth = expected[at, copies]
+    missing = np.abs(returns[at, copies] - rollout.rewards[at, copies] - worth).sum()
+    rounding = 1e-4 * (1.0 + np.abs(rollout.values).mean()) * len(at)
+    if missing <= rounding:
+        return 0.0
+    return float(min(1.0, missing / max(np.abs(worth).sum(), rounding)))
 
 
 def observation_spread(observations: Array) -> dict[str, float]:
@@ -220,6 +255,12 @@ def observation_spread(observations: Array) -> dict[str, float]:
     return signals
 
 
+def deviations(log_stds: torch.Tensor) -> dict[str, float]:
+    """How much continuous actions vary: on average, and the one that varies least."""
+    stds = log_stds.exp()
+    return {"policy.std": float(stds.mean()), "policy.std_min": float(stds.min())}
+
+
 def evaluate_policy(learner: OnPolicyLearner, config: OnPolicyConfig) -> dict[str, float]:
     """The policy on episodes of their own: its most likely actions, or drawn ones."""
     learner.evaluations += 1
@@ -227,7 +268,7 @@ def evaluate_policy(learner: OnPolicyLearner, config: OnPolicyConfig) -> dict[st
     extra = learner.actor.extra.cpu().numpy()
 
     def policy(observations: Array) -> Array:
-        outputs = learner.actor.act(learner.inputs(observations, config))
+        outputs = learner.act(learner.inputs(observations, config))
         if config.evaluation.most_likely:
             return learner.policy.for_environment(learner.policy.best(outputs))
         return learner.policy.for_environment(learner.policy.sample(outputs, extra, generator)[0])

@@ -17,6 +17,7 @@ from torch import Tensor
 from steadyrl.algorithms.on_policy_learner import (
     OnPolicyLearner,
     collect,
+    deviations,
     finish_step,
     with_advantages,
 )
@@ -59,7 +60,7 @@ def update(
     entropy_weight = config.entropy_weight_at(learner.updates)
     before = {net: net.parameters.clone() for net in (learner.actor, learner.critic)}
     generator = learner.generators["minibatches"]
-    first_epoch_kl, epochs = math.nan, 0
+    first_epoch_kl, kl, epochs = math.nan, math.nan, 0
     for epoch in range(config.epochs):
         kls = []
         for number, minibatch in enumerate(data.minibatches(config.minibatch_size, generator)):
@@ -78,6 +79,7 @@ def update(
     meter.add(
         {
             "policy.kl_first_epoch": first_epoch_kl,
+            "policy.kl_last_epoch": kl,
             "policy.epochs": float(epochs),
             "policy.update_ratio": share_moved(learner.actor, before[learner.actor]),
             "value.update_ratio": share_moved(learner.critic, before[learner.critic]),
@@ -191,7 +193,7 @@ def add_gradients(
         "value.loss": loss,
         "kl": surrogate.kl,
     }
-    if not policy.extra:
+    if not policy.extra and policy.outputs > 1:
         signals["policy.entropy_share"] = entropy / math.log(policy.outputs)
     return signals
 
@@ -201,11 +203,10 @@ def after_update(learner: OnPolicyLearner, data: Samples) -> dict[str, float]:
     outputs, extra = learner.actor.forward(data.observations), learner.actor.extra
     logs = learner.policy.log_prob(outputs, extra, data.actions) - data.log_probs
     ratios = logs.exp()
-    gained = ((ratios - 1.0) * normalised(data.advantages)).mean()
-    signals = {
-        "policy.kl": float((ratios - 1.0 - logs).mean()),
-        "policy.improvement": float(gained),
-    }
+    signals = {"policy.kl": float((ratios - 1.0 - logs).mean())}
+    if len(data) > 1:
+        gained = ((ratios - 1.0) * normalised(data.advantages)).mean()
+        signals["policy.improvement"] = float(gained)
     if learner.policy.extra:
-        signals["policy.std"] = float(extra.exp().mean())
+        signals |= deviations(extra)
     return signals

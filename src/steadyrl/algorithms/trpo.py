@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
+from typing import get_args
 
 import numpy as np
 import torch
@@ -18,6 +19,7 @@ from torch import Tensor
 from steadyrl.algorithms.on_policy_learner import (
     OnPolicyLearner,
     collect,
+    deviations,
     finish_step,
     with_advantages,
 )
@@ -27,7 +29,14 @@ from steadyrl.core.losses import normalised, value_loss
 from steadyrl.core.networks import norm, share_moved
 from steadyrl.core.records import Step
 from steadyrl.core.signals import Meter
-from steadyrl.core.trust_region import Found, Solution, conjugate_gradient, line_search
+from steadyrl.core.trust_region import (
+    Failure,
+    Found,
+    Solution,
+    conjugate_gradient,
+    line_search,
+    no_direction,
+)
 from steadyrl.environments.envs import Envs
 from steadyrl.experience.rollout import Samples
 
@@ -64,8 +73,9 @@ def update_policy(learner: OnPolicyLearner, data: Samples, config: TRPOConfig) -
     entropy_slope = product.entropy_slope(bonus) if bonus else torch.zeros_like(slope)
     solution = conjugate_gradient(product, slope, iterations=config.cg_iterations)
     before = actor.parameters.clone()
-    found, step = Found(0.0, 0, 0.0, math.nan, "negative curvature"), torch.zeros_like(slope)
-    if solution.curvature > 0 and math.isfinite(solution.curvature):
+    step = torch.zeros_like(slope)
+    found = Found(0.0, 0, 0.0, math.nan, no_direction(slope, solution))
+    if found.success:  # so far: there is a direction
         step = solution.direction * math.sqrt(2.0 * config.max_kl / solution.curvature)
 
         def evaluate(fraction: float) -> tuple[float, float]:
@@ -82,10 +92,12 @@ def update_policy(learner: OnPolicyLearner, data: Samples, config: TRPOConfig) -
         )
     if not found.success:
         actor.parameters.copy_(before)  # exactly: not by adding the step's negative
+    learner.failures = 0 if found.success else learner.failures + 1
     ratios = (policy.log_prob(kept[0], kept[1], data.actions) - data.log_probs).abs()
+    promised = found.fraction * float(slope @ step)
     signals = {
-        **describe_search(found, solution, config),
-        "trpo.predicted_improvement": float(slope @ step),
+        **describe_search(found, solution, promised, config),
+        "trpo.failed_in_a_row": float(learner.failures),
         "policy.first_ratio_error": float(ratios.max()),
         "policy.gradient_norm": norm(slope),
         "policy.gradient_norm_max": norm(slope),
@@ -102,8 +114,8 @@ def update_policy(learner: OnPolicyLearner, data: Samples, config: TRPOConfig) -
             torch.cosine_similarity(surrogate_slope, slope, dim=0)
         )
     if policy.extra:
-        signals["policy.std"] = float(actor.extra.exp().mean())
-    else:
+        signals |= deviations(actor.extra)
+    elif policy.outputs > 1:
         signals["policy.entropy_share"] = signals["policy.entropy"] / math.log(policy.outputs)
     return signals
 
@@ -172,15 +184,19 @@ class FisherProduct:
         return actor.gradient + self._damping * vector
 
 
-def describe_search(found: Found, solution: Solution, config: TRPOConfig) -> dict[str, float]:
+def describe_search(
+    found: Found, solution: Solution, promised: float, config: TRPOConfig
+) -> dict[str, float]:
     """What the search did, and why it failed if it did: each reason is a signal of its own."""
-    reasons = ("negative curvature", "not finite", "divergence", "no improvement")
+    reasons = [reason for reason in get_args(Failure) if reason]
     signals = {
         "policy.kl": found.kl,
         "trpo.line_search_success": float(found.success),
         "trpo.line_search_iterations": float(found.iterations),
         "trpo.step_fraction": found.fraction,
         "trpo.improvement": found.objective,
+        "trpo.predicted_improvement": promised,
+        "trpo.gain_ratio": found.objective / promised if found.success else math.nan,
         "trpo.cg_residual": solution.residual,
         "trpo.kl_share": found.kl / config.max_kl,
     }

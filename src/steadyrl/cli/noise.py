@@ -66,7 +66,11 @@ def _train_first(name: str, overrides: dict[str, object], after: int | None) -> 
     from steadyrl.store.run_directory import free_run_path
 
     config = load_config(name, overrides)
-    steps = after or max(1, config.total_env_steps // 5)
+    steps = max(1, config.total_env_steps // 5) if after is None else after
+    if steps < 1:
+        raise ConfigError(
+            f"--after {steps} is too small: gradients need a trained run, at least 1."
+        )
     config = config.replaced({"total_env_steps": steps})
     path = free_run_path(Path("runs"), f"noise-{default_name(config)}")
     with TrainingProgress(f"training {name}", steps) as progress:

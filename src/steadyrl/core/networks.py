@@ -98,7 +98,7 @@ class DenseNetwork:
         self._layers = _views(self.parameters, self.sizes)
         self._numpy_layers = (
             [(weight.numpy().T, bias.numpy()) for weight, bias in self._layers]
-            if self.device.type == "cpu"
+            if self.device.type == "cpu" and precision == "fp32"  # else it would act unrounded
             else []
         )
         if precision == "bf16":

@@ -13,7 +13,9 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-Failure = Literal["", "negative curvature", "not finite", "divergence", "no improvement"]
+Failure = Literal[
+    "", "no gradient", "negative curvature", "not finite", "divergence", "no improvement"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +37,17 @@ def conjugate_gradient(
 ) -> Solution:
     """Solve F x = g from x = 0, for a positive definite F that is only known by its products.
 
-    Stops when |F x - g|^2 falls below `tolerance`, and at once where F shows negative curvature:
-    from there on the direction would mean nothing.
+    Stops when |F x - g|^2 falls to `tolerance` times |g|^2, and at once where F shows negative
+    curvature: from there on the direction would mean nothing.
     """
     direction = torch.zeros_like(target)
     residual = target.clone()
     search = residual.clone()
     square = float(residual @ residual)
-    done = 0
+    enough = tolerance * square
+    done, bend = 0, 0.0
     for _ in range(iterations):
-        if square < tolerance:
+        if square <= enough:
             break
         curved = product(search)
         bend = float(search @ curved)
@@ -57,9 +60,19 @@ def conjugate_gradient(
         search.mul_(square / before).add_(residual)
         done += 1
     # The curvature along x needs no product of its own: F x = g - residual.
-    curvature = float(direction @ (target - residual))
+    curvature = float(direction @ (target - residual)) if math.isfinite(bend) else math.nan
     size = float(torch.linalg.vector_norm(target))
     return Solution(direction, math.sqrt(square) / size if size else 0.0, curvature, done)
+
+
+def no_direction(target: Tensor, solution: Solution) -> Failure:
+    """Why there is nowhere to go, before any length is tried; "" if there is a direction."""
+    square = float(target @ target)
+    if not (math.isfinite(square) and math.isfinite(solution.curvature)):
+        return "not finite"
+    if square == 0.0:
+        return "no gradient"
+    return "" if solution.curvature > 0 else "negative curvature"
 
 
 @dataclass(frozen=True, slots=True)

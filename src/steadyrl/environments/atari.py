@@ -50,6 +50,11 @@ class AtariBackend:
         )
         self.observation_space = self._env.single_observation_space
         self.action_space = self._env.single_action_space
+        if settings.get("continuous") or settings.get("grayscale") is False:
+            raise EnvironmentFault(
+                f"environment '{config.id}' is played with buttons and grey frames: remove "
+                "'continuous' and 'grayscale' from environment.settings."
+            )
         self._fires = settings.get("use_fire_reset", True) and _fire_button(config.id, settings)
         self._env.reset(seed=0)
         self._seeds: list[int | None] = [None] * config.count

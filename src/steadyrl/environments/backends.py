@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import gymnasium
 import numpy as np
+from gymnasium import spaces
 from numpy.typing import NDArray
 
 from steadyrl.core.configs.run import EnvironmentConfig
@@ -64,7 +65,7 @@ class SerialBackend:
     def __init__(self, config: EnvironmentConfig) -> None:
         settings: dict[str, Any] = dict(config.settings)
         self._envs = [
-            gymnasium.make(config.id, disable_env_checker=True, **settings)
+            _with_arrays(gymnasium.make(config.id, disable_env_checker=True, **settings))
             for _ in range(config.count)
         ]
         self.observation_space = self._envs[0].observation_space
@@ -110,6 +111,14 @@ class SerialBackend:
         """Release what they hold."""
         for env in self._envs:
             env.close()
+
+
+def _with_arrays(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
+    """The environment with observations that are arrays: numbers one-hot, tuples joined."""
+    space = env.observation_space
+    if isinstance(space, spaces.Box) or not space.is_np_flattenable:
+        return env
+    return gymnasium.wrappers.FlattenObservation(env)
 
 
 class VectorBackend:

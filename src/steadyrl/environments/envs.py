@@ -48,8 +48,8 @@ class Envs:
         self.action_space = self._backend.action_space
         if not isinstance(self.observation_space, Box):
             raise EnvironmentFault(
-                f"environment '{self.id}' has observation space {self.observation_space}: a Box is "
-                "needed. Wrap it with gymnasium.wrappers.FlattenObservation."
+                f"environment '{self.id}' has observation space {self.observation_space}, which "
+                "cannot be made an array of fixed size. Wrap it so that it gives a Box."
             )
         self.steps_taken = 0
         self.recent: deque[Episode] = deque(maxlen=100)

@@ -29,10 +29,12 @@ def make_backend(config: EnvironmentConfig) -> Backend:
     except gymnasium.error.Error as error:
         close = difflib.get_close_matches(config.id, list(gymnasium.registry), n=1)
         hint = f" Did you mean '{close[0]}'?" if close else ""
-        reason = str(error).rstrip(". ")
+        # Gymnasium guesses too, without versions.
+        reason = str(error).partition(" Did you mean")[0].rstrip(". ")
         raise EnvironmentFault(f"environment.id = '{config.id}': {reason}.{hint}") from None
     except ImportError as error:
-        package = "pip install 'steadyrl[atari]'" if config.id.startswith(ATARI) else "its package"
+        atari = "steadyrl with its extra 'atari'"
+        package = atari if config.id.startswith(ATARI) else "its package"
         raise EnvironmentFault(
             f"environment.id = '{config.id}' cannot be imported: {error}. Install {package}."
         ) from None

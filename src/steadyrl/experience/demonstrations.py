@@ -150,7 +150,7 @@ def _read_hdf5(path: Path, key: str | None) -> Demonstrations:
         import h5py
     except ImportError:
         raise DataError(
-            f"{path}: reading HDF5 needs h5py: pip install 'steadyrl[demos]'."
+            f"{path}: reading HDF5 needs h5py: install steadyrl with its extra 'demos'."
         ) from None
     try:
         with h5py.File(path, "r") as file:

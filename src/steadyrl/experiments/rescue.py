@@ -325,7 +325,7 @@ def _row(outcome: Outcome) -> dict[str, Any]:
 
 
 def _describe(outcome: Outcome) -> str:
-    state = "healthy" if outcome.healthy else f"{outcome.status}, {' '.join(outcome.severe)}"
+    state = "nothing severe" if outcome.healthy else f"{outcome.status}, {' '.join(outcome.severe)}"
     if outcome.offline:
         return f"squared error {-outcome.final_return:.3g}, {state}"
     length = f"episodes of {outcome.final_length:,.0f} steps"

@@ -101,10 +101,14 @@ def run_trial(trial: Trial) -> None:
 def read_outcome(name: str, path: Path) -> Outcome:
     """A run's outcome from its directory."""
     store = RunDirectory.open(path)
-    evaluated = [step for step in store.steps() if "eval.return_mean" in step.signals]
+    events = list(store.events())
+    # A fork's record begins with its parent's past, which is not its doing.
+    start = max((int(e["step"]) for e in events if e["event"] == "forked"), default=0)
+    own = [step for step in store.steps() if step.index > start]
+    evaluated = [step for step in own if "eval.return_mean" in step.signals]
     last = evaluated[-LAST_EVALUATIONS:]
     severe: set[str] = set()
-    for event in store.events():
+    for event in events:
         if event["event"] == "action":  # the guard went back: what it fled from did not last
             severe.clear()
         elif event["event"] == "finding" and event["severity"] == "severe":

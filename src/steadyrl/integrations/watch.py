@@ -13,8 +13,10 @@ goes on.
 
 from __future__ import annotations
 
+import atexit
 import difflib
 import math
+import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -106,7 +108,9 @@ class Watch:
         self.broken = False  # an error of our own: then nothing is watched any more
         self._monitor = Monitor(self.config)
         self._machine: MachineMeter | None = None
+        self._process = os.getpid()
         self._written("begin", self._begin)
+        atexit.register(self._abandoned)  # Ctrl-C in somebody's learn() never reaches us
 
     def log(self, env_steps: int, values: Mapping[str, Any]) -> list[Finding]:
         """Take what was measured now; returns (and tells) what is newly found."""
@@ -201,6 +205,7 @@ class Watch:
         if store is not None:
             store.close()
         self._store = None
+        atexit.unregister(self._abandoned)
         if diagnoses:
             first = diagnoses[0]
             self._say(f"likely {first.cause} {first.name} ({first.confidence:.2f})")
@@ -209,6 +214,15 @@ class Watch:
             for remedy in first.remedies:
                 self._say(f"remedy {remedy}: {changes.get(remedy, REMEDIES[remedy].effect)}")
         self._say(f"recorded in {self.path}: steadyrl diagnose {self.path}")
+
+    def _abandoned(self) -> None:
+        """The program ends without close(): Ctrl-C, an exception, or nobody called it."""
+        if os.getpid() != self._process:  # a fork's exit is not the run's
+            return
+        error = getattr(sys, "last_value", None)
+        failed = error is not None and not isinstance(error, KeyboardInterrupt)
+        why = repr(error) if error is not None else "the program ended without closing its watch"
+        self.close("failed" if failed else "interrupted", why)
 
     def __enter__(self) -> Self:
         return self
@@ -235,6 +249,7 @@ class Watch:
         self._monitor = Monitor(self.config)
         for step in self._store.steps():  # the monitor is a function of the recorded Steps
             self._monitor.observe(step)
+        atexit.register(self._abandoned)
         self.note("resumed")
 
     def _written(self, doing: str, work: Callable[[RunDirectory], None]) -> None:

@@ -7,7 +7,7 @@ line search's success, the accepted share of the step and the trust region as it
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
@@ -68,7 +68,7 @@ def measure(store: RunDirectory, levels: Sequence[float]) -> Milestones:
         env_steps=steps[-1].env_steps if steps else 0,
         samples_per_update=batch,
         steps_per_second=_mean(_values(steps, "time.env_steps_per_second")),
-        first_score=first(lambda signals: signals.get("rollout.reward_mean", 0.0) > 0),
+        first_score=first(_scored),
         passed={
             level: first(lambda signals, level=level: signals.get(AVERAGE, -math.inf) >= level)
             for level in levels
@@ -79,6 +79,12 @@ def measure(store: RunDirectory, levels: Sequence[float]) -> Milestones:
         step_fraction=_mean(_values(steps, "trpo.step_fraction")),
         max_kl=_last(_values(steps, "setting.max_kl")),
     )
+
+
+def _scored(signals: Mapping[str, float]) -> bool:
+    """Whether any step was rewarded; by the mean alone a game of gains and losses never scores."""
+    mean = signals.get("rollout.reward_mean", 0.0)
+    return signals.get("rollout.reward_positive_share", mean) > 0
 
 
 def head(levels: Sequence[float]) -> list[str]:

@@ -121,7 +121,8 @@ def _rows(story: dict[str, Any]) -> list[tuple[str, ...]]:
 
 def _result(row: dict[str, Any]) -> tuple[str, str, str]:
     sick = " ".join(row["severe"])
-    state = "healthy" if row["status"] == "finished" and not sick else f"{row['status']} {sick}"
+    calm = row["status"] == "finished" and not sick
+    state = "nothing severe" if calm else f"{row['status']} {sick}"
     return f"{number(row['final_return'], ',.4g')}", f"{number(row['final_length'], ',.0f')}", state
 
 

@@ -134,6 +134,18 @@ def _bounded(name: str, unit: str, *, high: float | None = None, low: float | No
     return ask
 
 
+def _mostly(name: str, share: float) -> Ask:
+    """The mean of something that either happens or does not."""
+
+    def ask(record: Record) -> Answer | None:
+        values = record.values(name)
+        if not len(values):
+            return record.not_measured(name)
+        return Answer(bool(values.mean() >= share), f"{values.mean():.0%} of them")
+
+    return ask
+
+
 def _always_below(name: str, limit: float) -> Ask:
     def ask(record: Record) -> Answer | None:
         values = record.values(name)
@@ -226,7 +238,7 @@ ITEMS: tuple[Item, ...] = (
     Item(
         "middle",
         "Line searches succeed",
-        _bounded("trpo.line_search_success", "in the median", low=1.0),
+        _mostly("trpo.line_search_success", 0.7),
     ),
     Item(
         "middle",

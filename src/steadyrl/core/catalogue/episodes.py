@@ -33,8 +33,21 @@ SIGNALS = (
         "max",
     ),
     signal(
+        "rollout.reward_negative_share",
+        "share of negative rewards since the last Step",
+        "share",
+        "rollout/reward_negative_share",
+    ),
+    signal(
+        "rollout.reward_positive_share",
+        "share of positive rewards since the last Step",
+        "share",
+        "rollout/reward_positive_share",
+    ),
+    signal(
         "rollout.truncated_as_terminated",
-        "share of the episodes cut off in this rollout that are learned from as if they had ended",
+        "share of the worth of cut-off states that is missing from this rollout's returns: 1 if "
+        "time limits are learned as ends",
         "share",
         "rollout/truncated_as_terminated",
         "last",

@@ -94,12 +94,6 @@ SIGNALS = (
         "rollout/action_noise",
     ),
     signal(
-        "rollout.reward_negative_share",
-        "share of negative rewards since the last Step",
-        "share",
-        "rollout/reward_negative_share",
-    ),
-    signal(
         "observation.scale_ratio",
         "largest over smallest standard deviation of the network's inputs, last batch",
         "ratio",

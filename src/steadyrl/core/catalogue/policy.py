@@ -27,6 +27,13 @@ SIGNALS = (
         "last",
     ),
     signal(
+        "policy.kl_last_epoch",
+        "mean KL met in the last epoch that was gone through",
+        "nats",
+        "train/approx_kl_last_epoch",
+        "last",
+    ),
+    signal(
         "policy.clip_fraction",
         "share of samples whose ratio left the clip range, mean over the whole update",
         "share",
@@ -58,6 +65,13 @@ SIGNALS = (
         "mean standard deviation of continuous actions",
         "action",
         "train/std",
+        "last",
+    ),
+    signal(
+        "policy.std_min",
+        "standard deviation of the action that varies least",
+        "action",
+        "train/std_min",
         "last",
     ),
     signal(

@@ -36,9 +36,24 @@ SIGNALS = (
     ),
     signal(
         "trpo.predicted_improvement",
-        "what the gradient promised for the full step",
+        "what the gradient promised for the step that was taken; 0 if none was",
         "advantage",
         "train/predicted_improvement",
+        "last",
+    ),
+    signal(
+        "trpo.gain_ratio",
+        "improvement over what the gradient promised: near 1 where the region is small enough",
+        "ratio",
+        "train/gain_ratio",
+        "last",
+        nan_when="the line search failed",
+    ),
+    signal(
+        "trpo.failed_in_a_row",
+        "line searches that have failed since the last one that succeeded",
+        "count",
+        "train/failed_in_a_row",
         "last",
     ),
     signal(
@@ -57,6 +72,12 @@ SIGNALS = (
         nan_when="the line search failed",
     ),
     signal(
+        "trpo.failed_no_gradient",
+        FAILED + "the objective is flat",
+        "share",
+        "train/failed_no_gradient",
+    ),
+    signal(
         "trpo.failed_negative_curvature",
         FAILED + "the Fisher product was not positive",
         "share",
@@ -64,7 +85,7 @@ SIGNALS = (
     ),
     signal(
         "trpo.failed_not_finite",
-        FAILED + "objective or KL were not finite",
+        FAILED + "gradient, curvature, objective or KL were not finite",
         "share",
         "train/failed_not_finite",
     ),

@@ -27,8 +27,10 @@ class OnPolicyConfig(RunConfig):
     normalize_advantages: bool = setting(True, "advantages of mean 0, variance 1 in every batch")
 
     # Networks
-    hidden_sizes: LayerSizes = setting((64, 64), "units of the hidden layers, both networks")
-    activation: Literal["tanh", "relu"] = setting("tanh", "between the layers")
+    hidden_sizes: LayerSizes = setting(
+        (64, 64), "units of the hidden layers, both networks (images: NatureCNN)"
+    )
+    activation: Literal["tanh", "relu"] = setting("tanh", "between the layers (images: relu)")
     log_std_start: float = setting(0.0, "log standard deviation of continuous actions at first")
 
     # Entropy bonus

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
+
+from pydantic import model_validator
 
 from steadyrl.core.config import setting
 from steadyrl.core.configs.ppo import OnPolicyConfig
@@ -38,3 +40,13 @@ class TRPOConfig(OnPolicyConfig):
     stabiliser_kl_floor: float = setting(0.005, "max_kl never falls below this", above=0.0)
     stabiliser_damping_ratio: float = setting(1.2, "damping is multiplied by this", above=1.0)
     stabiliser_damping_cap: float = setting(0.2, "damping never rises above this", above=0.0)
+
+    @model_validator(mode="after")
+    def _advantages_can_be_normalised(self) -> Self:
+        if self.normalize_advantages and self.batch < 2:
+            raise ValueError(
+                "rollout_length = 1 with one environment gives one sample per update, whose "
+                "advantage cannot be normalised. Use a longer rollout, or "
+                "normalize_advantages = false."
+            )
+        return self

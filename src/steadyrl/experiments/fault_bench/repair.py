@@ -1,12 +1,13 @@
 """Does the prescribed remedy repair the run, more often than no fix or a random one?
 
 Only faults in settings can be repaired by settings. Each effective one is run again from scratch on
-a fresh seed under every arm; it counts as repaired if the fault is no longer effective.
+a fresh seed under every arm; it counts as repaired if the fault is no longer effective. Where the
+first attempt fails, prescribed and random fixes get as many more as `rescue` would try.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from steadyrl.core.seeding import derived_seed
 from steadyrl.experiments.executor import Executor
 from steadyrl.experiments.fault_bench import environments  # noqa: F401 - registers them
 from steadyrl.experiments.fault_bench.bench import Result, is_effective, share
+from steadyrl.experiments.rescue import MAX_CANDIDATES
 from steadyrl.experiments.trials import Trial, is_done, read_outcome, run_trials
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.remedies import REMEDIES
@@ -34,6 +36,7 @@ class Repair:
 
     result: Result
     arm: str
+    attempt: int
     changes: Mapping[str, Any]
     directory: Path
 
@@ -48,28 +51,41 @@ def repair_rates(
     folder: Path,
     *,
     seeds: int,
+    skip: int = 0,
     executor: Executor,
     say: Callable[[str], None],
 ) -> dict[str, Any]:
-    """Share of effective setting faults repaired by each arm; the first `seeds` of every fault."""
+    """Share of effective setting faults repaired by each arm: `seeds` of every fault.
+
+    `skip` leaves out the first ones: what a remedy was improved on cannot show that it improved.
+    """
     healthy = [result for result in results if result.case.fault is None]
     repairable = [r for r in results if r.case.fault is not None and r.case.fault.repairable]
-    first = sorted({r.case.seed for r in repairable})[:seeds]
+    first = sorted({r.case.seed for r in repairable})[skip : skip + seeds]
     chosen = [r for r in repairable if r.case.seed in first]
     patients = [result for result in chosen if is_effective(result, healthy)]
-    repairs = [repair for result in patients for repair in _repairs(result, folder)]
-    say(f"{len(patients)} effective setting faults, {len(repairs)} re-runs")
-    _run_missing(repairs, executor)
+    planned = [repair for result in patients for repair in _repairs(result, folder)]
+    say(f"{len(patients)} effective setting faults")
+    fixed: dict[str, set[str]] = {arm: set() for arm in ARMS}
     rates: dict[str, Any] = {}
-    for arm in ARMS:
-        done = [repair for repair in repairs if repair.arm == arm]
-        fixed = sum(not _still_effective(repair, healthy) for repair in done)
-        rates[arm] = share(fixed, len(patients))
-    rates["not repaired by the prescription"] = [
-        repair.directory.name
-        for repair in repairs
-        if repair.arm == "prescribed" and _still_effective(repair, healthy)
-    ]
+    for attempt in range(MAX_CANDIDATES):
+        due = [
+            repair
+            for repair in planned
+            if repair.attempt == attempt and repair.result.case.name not in fixed[repair.arm]
+        ]
+        say(f"attempt {attempt + 1} of {MAX_CANDIDATES}: {len(due)} re-runs")
+        _run_missing(due, executor)
+        for repair in due:
+            if not _still_effective(repair, healthy):
+                fixed[repair.arm].add(repair.result.case.name)
+        if attempt == 0:
+            rates |= {arm: share(len(fixed[arm]), len(patients)) for arm in ARMS}
+    for arm in ("prescribed", "random"):
+        name = f"{arm}, within {MAX_CANDIDATES} re-runs"
+        rates[name] = share(len(fixed[arm]), len(patients))
+    cases = {result.case.name for result in patients}
+    rates["not repaired by any prescription"] = sorted(cases - fixed["prescribed"])
     return rates
 
 
@@ -92,7 +108,7 @@ def harm_rate(
         repair
         for result in warned
         for repair in _repairs(result, folder)
-        if repair.arm == "prescribed"
+        if repair.arm == "prescribed" and repair.attempt == 0
     ]
     say(f"{len(warned)} healthy runs that did well were warned about, {len(repairs)} can be re-run")
     _run_missing(repairs, executor)
@@ -120,32 +136,32 @@ def _repairs(result: Result, folder: Path) -> Iterator[Repair]:
         for identity, remedy in REMEDIES.items()
         if (changes := remedy.propose(config, window))
     }
-    prescribed = _prescribed(result, options)
+    named = [identity for diagnosis in result.diagnoses for identity in diagnosis.remedies]
     generator = np.random.default_rng(derived_seed(result.case.seed, result.case.name))
-    names = sorted(options)
-    random = options[names[generator.integers(len(names))]] if names else {}
     pace = "learning_rate" if hasattr(config, "learning_rate") else "max_kl"
-    arms = {
-        "prescribed": prescribed,
-        "random": random,
-        "lower learning rate": {pace: getattr(config, pace) / 3},
-        "none": {},
+    arms: dict[str, list[Mapping[str, Any]]] = {
+        "prescribed": _distinct(named, options),
+        "random": _distinct(generator.permutation(sorted(options)), options) or [{}],
+        "lower learning rate": [{pace: getattr(config, pace) / 3}],
+        "none": [{}],
     }
-    for arm, changes in arms.items():
-        if changes is not None:
-            slug = arm.replace(" ", "-")
-            yield Repair(result, arm, changes, folder / f"{result.case.name}--{slug}")
+    for arm, attempts in arms.items():
+        for attempt, changes in enumerate(attempts):
+            slug = arm.replace(" ", "-") + (f"-{attempt + 1}" if attempt else "")
+            directory = folder / f"{result.case.name}--{slug}"
+            yield Repair(result, arm, attempt, changes, directory)
 
 
-def _prescribed(
-    result: Result, options: Mapping[str, Mapping[str, Any]]
-) -> Mapping[str, Any] | None:
-    """The first remedy of the first diagnosis that has something to propose."""
-    for diagnosis in result.diagnoses:
-        for identity in diagnosis.remedies:
-            if identity in options:
-                return options[identity]
-    return None
+def _distinct(
+    identities: Iterable[str], options: Mapping[str, Mapping[str, Any]]
+) -> list[Mapping[str, Any]]:
+    """The first few different changes these remedies propose."""
+    found: list[Mapping[str, Any]] = []
+    for identity in identities:
+        changes = options.get(str(identity))
+        if changes is not None and changes not in found:
+            found.append(changes)
+    return found[:MAX_CANDIDATES]
 
 
 def _window(result: Result) -> Window:

@@ -12,14 +12,15 @@ def weigh(case: Case) -> Weight:
         return Weight(0.0)
     size, batch = case.setting("buffer_size"), case.setting("batch_size")
     reasons = [finding.message]
-    if size is not None:
+    few = bool(size and batch and size < 10 * batch)
+    if size and (few or case.found("D027")):
         reasons.append(f"buffer_size is {size:,}")
     share = case.asked("Q504", "data.buffer_share")
     if share > 0.1:
         reasons.append(f"a batch is {share:.0%} of all that is remembered")
     if case.found("D027"):
         return Weight(0.8, tuple(reasons))
-    if size and batch and size >= 10 * batch:
+    if size and batch and not few:
         return Weight(
             0.1, (finding.message,), (f"buffer_size {size:,} is {size // batch} batches",)
         )

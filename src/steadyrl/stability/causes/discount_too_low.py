@@ -31,6 +31,6 @@ CAUSE = Cause(
     evidence_for="1 / (1 - gamma) is a tenth of the episode or less.",
     evidence_against="A horizon comparable to the episode.",
     would_decide="A run with gamma = 0.99.",
-    remedies=("R315",),
+    remedies=("R315", "R316"),
     weigh=weigh,
 )

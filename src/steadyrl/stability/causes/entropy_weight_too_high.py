@@ -9,7 +9,9 @@ USUAL = 0.1
 
 def weigh(case: Case) -> Weight:
     """The weight in force, with a policy that stays random."""
-    weight = case.setting("entropy_weight")
+    configured = case.setting("entropy_weight")
+    in_force = case.window.has("setting.entropy_weight")
+    weight = case.window.latest("setting.entropy_weight") if in_force else configured
     if weight is None or weight <= USUAL:
         return Weight(0.0)
     finding = case.found("D113", "D105")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from steadyrl.stability.detectors.line_search_fails import REASONS
 from steadyrl.stability.rules import Case, Cause, Weight
 
 
@@ -11,7 +12,7 @@ def weigh(case: Case) -> Weight:
     if finding is None:
         return Weight(0.0)
     evidence = finding.evidence
-    others = sum(evidence.get(r, 0.0) for r in ("negative_curvature", "not_finite", "divergence"))
+    others = sum(evidence.get(r, 0.0) for r in REASONS if r != "no_improvement")
     if others >= evidence.get("no_improvement", 0.0):
         return Weight(0.1, (finding.message,), ("most searches fail for another reason",))
     if case.found("D110"):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from steadyrl.stability.rules import Case, Cause, Weight
 
 USUAL = 0.1
+POOR = 0.3  # of the promised gain
 
 
 def weigh(case: Case) -> Weight:
@@ -16,6 +19,10 @@ def weigh(case: Case) -> Weight:
     reasons = [f"max_kl {region:g} is above the usual 0.01 to 0.05"]
     if finding:
         reasons.append(finding.message)
+    gains = case.window.last("trpo.gain_ratio", 10)
+    gains = gains[np.isfinite(gains)]
+    if len(gains) and float(np.median(gains)) < POOR:
+        reasons.append(f"steps gain {float(np.median(gains)):.0%} of what the gradient promised")
     return Weight(0.9 if finding else 0.5, tuple(reasons))
 
 
@@ -27,8 +34,8 @@ CAUSE = Cause(
     explains=("D102", "D104", "D109", "D009", "D011"),
     evidence_for="A max_kl above the usual with a policy that jumps or searches that fail.",
     evidence_against="A usual max_kl.",
-    would_decide="A fork with max_kl = 0.01.",
-    remedies=("R334",),
+    would_decide="Forks with max_kl = 0.01 and 0.03.",
+    remedies=("R334", "R338"),
     weigh=weigh,
     algorithms=("trpo",),
 )

@@ -27,8 +27,8 @@ CAUSE = Cause(
     explains=("D107", "D011", "D105", "D109"),
     evidence_for="A max_kl below the usual with a policy that stands still.",
     evidence_against="A usual max_kl.",
-    would_decide="A fork with max_kl = 0.01.",
-    remedies=("R334",),
+    would_decide="Forks with max_kl = 0.01 and 0.03.",
+    remedies=("R334", "R338"),
     weigh=weigh,
     algorithms=("trpo",),
 )

@@ -5,8 +5,6 @@ It cannot mend a wrong direction, but it ends a row of steps that are too long.
 
 from __future__ import annotations
 
-import numpy as np
-
 from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.configs.trpo import TRPOConfig
 from steadyrl.stability.controllers.adjustment import Adjustment
@@ -17,10 +15,7 @@ def adjust(window: Window, config: RunConfig) -> Adjustment | None:
     """After every `stabiliser_failures` straight failures, down to the floor and up to the cap."""
     if not isinstance(config, TRPOConfig) or not config.stabiliser:
         return None
-    successes = np.flatnonzero(window.last("trpo.line_search_success") > 0)
-    straight = window.count("trpo.line_search_success")
-    if len(successes):
-        straight = len(window.last("trpo.line_search_success")) - 1 - int(successes[-1])
+    straight = int(window.latest("trpo.failed_in_a_row", 0.0))
     if straight == 0 or straight % config.stabiliser_failures:
         return None
     kl = max(config.stabiliser_kl_floor, config.max_kl * config.stabiliser_kl_ratio)

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
 
+REASONS = ("no_gradient", "negative_curvature", "not_finite", "divergence", "no_improvement")
+
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     """Success rate of the last searches below the limit, with the commonest reason."""
@@ -15,8 +17,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     if len(values) < steps or not float(values.mean()) < limits["share"]:
         return None
     reasons = {
-        reason: float(window.last(f"trpo.failed_{reason}", steps).sum())
-        for reason in ("negative_curvature", "not_finite", "divergence", "no_improvement")
+        reason: float(window.last(f"trpo.failed_{reason}", steps).sum()) for reason in REASONS
     }
     worst = max(reasons, key=lambda reason: reasons[reason])
     return Sighting(
@@ -36,8 +37,8 @@ RULE = Detector(
     false_alarms="Close to an optimum, where nothing is left to gain.",
     reads=("trpo.line_search_success",),
     limits={"share": 0.7, "steps": 10},
-    calibrated_on="healthy TRPO runs (CartPole, Pendulum, seed 0): all searches succeed. "
-    "Set by reasoning, not seen on a faulty run yet",
+    calibrated_on="healthy TRPO runs (CartPole, Pendulum, seed 0): all searches succeed; of nine "
+    "effective objectives-differ runs of the fault bench at most 60 % do",
     detect=detect,
     algorithms=("trpo",),
 )

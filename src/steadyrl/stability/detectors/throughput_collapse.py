@@ -20,7 +20,9 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     ):
         return None
     rates = window.last("time.env_steps_per_second", steps + past)
-    if len(rates) < steps + past or window.count("critic.loss") < len(rates):
+    # Before learning begins every run is faster.
+    learned = max(window.count("critic.loss"), window.count("value.loss"))
+    if len(rates) < steps + past or learned < len(rates):
         return None
     usual, now = float(np.median(rates[:-steps])), float(rates[-steps:].max())
     if now > limits["share"] * usual:

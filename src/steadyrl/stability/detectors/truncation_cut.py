@@ -9,13 +9,16 @@ from steadyrl.stability.window import Window
 
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
-    """Truncated transitions, in the buffer or the rollout, that are marked as terminated."""
+    """Truncated transitions marked as terminated in the buffer, or learned as ends."""
     for name in ("replay.truncated_as_terminated", "rollout.truncated_as_terminated"):
         share = window.latest(name, 0.0)
         if share > limits["share"]:
-            return Sighting(
-                f"{share:.0%} of the truncated transitions are stored as terminated", {name: share}
+            stored = (
+                "transitions are stored as terminated"
+                if name.startswith("replay")
+                else ("states' worth is missing from the returns")
             )
+            return Sighting(f"{share:.0%} of the truncated {stored}", {name: share})
     return None
 
 
@@ -23,7 +26,7 @@ RULE = Detector(
     id="D019",
     name="truncation-cut",
     severity="severe",
-    symptom="Transitions at a time limit are stored as terminal.",
+    symptom="Transitions at a time limit are stored or learned as terminal.",
     why="States before the limit look worthless although nothing ends there; values depend on a "
     "clock the agent cannot see.",
     false_alarms="Tasks in which the time limit really is part of the task and is observed.",

@@ -22,6 +22,7 @@ from steadyrl.stability.remedies import (
     longer_completions,
     lower_learning_rate,
     mend_the_data,
+    middle_discount,
     more_curvature,
     more_trajectories,
     normalize_observations,
@@ -43,6 +44,7 @@ from steadyrl.stability.remedies import (
     usual_noise,
     usual_tau,
     usual_trust_region,
+    wider_trust_region,
 )
 from steadyrl.stability.rules import Remedy
 
@@ -62,6 +64,7 @@ REMEDIES: Mapping[str, Remedy] = {
         fewer_updates.REMEDY,
         twin_critics.REMEDY,
         usual_discount.REMEDY,
+        middle_discount.REMEDY,
         usual_epochs.REMEDY,
         usual_clip.REMEDY,
         usual_entropy.REMEDY,
@@ -70,6 +73,7 @@ REMEDIES: Mapping[str, Remedy] = {
         stronger_critic.REMEDY,
         more_curvature.REMEDY,
         normalize_rewards.REMEDY,
+        wider_trust_region.REMEDY,
         deviation_floor.REMEDY,
         shorter_memory.REMEDY,
         clip_cloning.REMEDY,

@@ -13,11 +13,13 @@ from steadyrl.stability.window import Window
 
 
 def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
-    """Ten times the median norm seen."""
+    """Ten times the median norm seen, if that would have clipped anything."""
     norms = window.last("critic.gradient_norm")
     if not len(norms) or getattr(config, "gradient_clip", 0.0) is not None:
         return None
-    return {"gradient_clip": float(f"{10 * float(np.median(norms)):.2g}")}
+    clip = float(f"{10 * float(np.median(norms)):.2g}")
+    seen = max(window.highest("critic.gradient_norm"), window.latest("critic.gradient_norm_max", 0))
+    return {"gradient_clip": clip} if seen > clip else None
 
 
 REMEDY = Remedy(

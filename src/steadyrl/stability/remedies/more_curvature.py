@@ -15,8 +15,10 @@ def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
     iterations = getattr(config, "cg_iterations", None)
     if iterations is None:
         return None
-    damping = max(0.1, getattr(config, "damping", 0.1))
-    return {"cg_iterations": max(10, 2 * iterations), "damping": damping}
+    changes: dict[str, Any] = {"cg_iterations": max(10, 2 * iterations)}
+    if getattr(config, "damping", 0.1) < 0.1:
+        changes["damping"] = 0.1
+    return changes
 
 
 REMEDY = Remedy(
