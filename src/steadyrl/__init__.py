@@ -12,10 +12,12 @@ _os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 if TYPE_CHECKING:
     from steadyrl.core.configs import load_config as load_config
+    from steadyrl.experiments.rescue import rescue as rescue
     from steadyrl.integrations.checked_env import CheckedEnv as CheckedEnv
     from steadyrl.integrations.watch import Watch as Watch
     from steadyrl.run import resume as resume
     from steadyrl.run import train as train
+    from steadyrl.verdict import diagnose as diagnose
 
 __version__ = "0.1.0"
 
@@ -23,12 +25,23 @@ __version__ = "0.1.0"
 _LAZY = {
     "CheckedEnv": "steadyrl.integrations.checked_env",
     "Watch": "steadyrl.integrations.watch",
+    "diagnose": "steadyrl.verdict",
     "load_config": "steadyrl.core.configs",
+    "rescue": "steadyrl.experiments.rescue",
     "resume": "steadyrl.run",
     "train": "steadyrl.run",
 }
 
-__all__ = ["CheckedEnv", "Watch", "__version__", "load_config", "resume", "train"]
+__all__ = [
+    "CheckedEnv",
+    "Watch",
+    "__version__",
+    "diagnose",
+    "load_config",
+    "rescue",
+    "resume",
+    "train",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from steadyrl.core.coarsen import coarsen
-from steadyrl.core.configs.foreign import ForeignConfig
+from steadyrl.core.configs.foreign import Family, ForeignConfig
 from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.records import Diagnosis, Evidence, Finding
 from steadyrl.stability.diagnose import undecided
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.prescribe import prescriptions
 from steadyrl.stability.rules import Case
-from steadyrl.store.foreign.mapping import built_in
+from steadyrl.store.foreign.mapping import built_in, load_table
 from steadyrl.store.foreign.run import ForeignRun, is_own
 from steadyrl.store.run_directory import RunDirectory
 
@@ -71,6 +71,32 @@ def open_run(path: Path) -> Recorded:
     if is_own(path) or not path.exists():
         return RunDirectory.open(path)
     return ForeignRun(path)
+
+
+def diagnose(
+    path: str | Path,
+    *,
+    mapping: str | Path | None = None,
+    family: Family | None = None,
+    total_env_steps: int = 0,
+    settings: Mapping[str, Any] | None = None,
+) -> Verdict:
+    """What `steadyrl diagnose` finds in one run, ours or another program's.
+
+    The options are about runs of other programs: what names mean (a built-in table or a YAML file),
+    which algorithm it is, its budget and its hyperparameters.
+    """
+    path = Path(path)
+    if is_own(path) or not path.exists():
+        return judge(RunDirectory.open(path))
+    run = ForeignRun(
+        path,
+        mapping=load_table(mapping) if mapping else None,
+        family=family,
+        total_env_steps=total_env_steps,
+        settings=dict(settings or {}),
+    )
+    return judge(run)
 
 
 def judge(run: Path | Recorded) -> Verdict:

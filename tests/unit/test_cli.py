@@ -40,8 +40,11 @@ def _refused(arguments: list[str], output: Output) -> str:
         (["train", "ddpg/pendulum", "--environment.id", "Nope-v0"], "Nope"),
         (["train", "ddpg/pendulum", "--compute.device", "cuda:9"], "compute.device = 'cuda:9'"),
         (["presets", "ddpg/none"], "no preset 'ddpg/none'"),
-        (["report", "nowhere"], "nowhere: no run here"),
-        (["diagnose", "nowhere"], "nowhere: there is nothing here"),
+        (["report", "nowhere"], "nowhere: there is no such file or folder"),
+        (["diagnose", "nowhere"], "nowhere: there is no such file or folder"),
+        (["noise", "ppo/cartpole", "--after", "0"], "--after 0 is too small"),
+        (["explain", "policy-jump"], "Did you mean 'policy-jumps'?"),
+        (["ladder", "ppo/cartpole", "--output", "x"], "CONFIG+minibatch_size=256"),
         (["diagnose", "nowhere", "--watch", "--json"], "--json is for a single look"),
         (["diagnose", "nowhere", "--every", "0"], "--every 0 must be more than 0"),
     ],
@@ -64,6 +67,7 @@ def test_bad_input_is_one_sentence_and_exit_2(
         (b"algorithm: ddpg\nbatch_size: [1\n", "not readable as YAML at line"),
         (b"algorithm: ddpg\nlearning_rates: 1\n", "Did you mean 'learning_rate'"),
         (b"\xff\xfe\x00", "cannot be read as text"),
+        (b"batch_size: 64\n", "'algorithm' is missing. Add one of: ddpg"),
         (b"", "expected settings"),
     ],
 )
@@ -74,6 +78,26 @@ def test_a_bad_config_file_is_one_sentence_and_exit_2(
     file.write_bytes(content)
     assert said in _refused(["train", str(file), "--runs", str(tmp_path / "runs")], capsys)
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [["ladder", "ppo/cartpole"], ["rescue", "ddpg/stage1", "--seeds", "0"]],
+    ids=lambda arguments: arguments[0],
+)
+def test_a_refused_experiment_leaves_its_folder_to_others(
+    refused: list[str], capsys: Output, tmp_path: Path
+) -> None:
+    _refused([*refused, "--output", str(tmp_path / "folder")], capsys)
+    assert not (tmp_path / "folder").exists()
+
+
+def test_help_tells_defaults_and_that_settings_are_flags(capsys: Output) -> None:
+    with pytest.raises(SystemExit):
+        main(["rescue", "--help"])
+    shown = capsys.readouterr().out
+    assert "fresh seeds to verify on (default: 3)" in shown
+    assert "Every setting of CONFIG is a flag" in shown
 
 
 def test_a_damaged_checkpoint_is_one_sentence_and_nothing_is_lost(

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
+import steadyrl
 from steadyrl.cli.following import follow
 from steadyrl.cli.main import main
 from steadyrl.core.errors import ConfigError, RunNotFound, SteadyError
@@ -288,6 +289,21 @@ def test_another_programs_log_opens_in_the_report(tmp_path: Path) -> None:
     assert "C241" in page
     assert "Stable-Baselines3" in page
     assert "every_env_steps" not in page  # a setting that only our trainers have
+
+
+def test_a_table_of_unknown_names_is_reported_once_it_is_mapped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "losses.csv"
+    log.write_text("frame,Kullback\n" + "".join(f"{i * 100},0.0{i}\n" for i in range(1, 9)))
+    assert main(["report", str(log)]) == 2
+    assert "Say what they mean with --mapping" in capsys.readouterr().err
+    names = tmp_path / "names.yaml"
+    names.write_text("name: mine\nsteps: [frame]\nsignals:\n  policy.kl: {from: Kullback}\n")
+    assert main(["report", str(log), "--mapping", str(names), "--family", "ppo"]) == 0
+    assert "policy.kl" in (tmp_path / "losses.html").read_text("utf-8")
+    verdict = steadyrl.diagnose(str(log), mapping=names, family="ppo", total_env_steps=800)
+    assert verdict.steps == 8
 
 
 def test_a_long_log_is_thinned_to_what_can_be_judged(tmp_path: Path) -> None:

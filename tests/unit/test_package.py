@@ -17,7 +17,9 @@ def test_exported_names_exist_and_nothing_else_does() -> None:
         "CheckedEnv",
         "Watch",
         "__version__",
+        "diagnose",
         "load_config",
+        "rescue",
         "resume",
         "train",
     }

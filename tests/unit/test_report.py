@@ -10,6 +10,7 @@ from steadyrl.core.configs.ddpg import DDPGConfig
 from steadyrl.report.html import POINTS, thin, write_report
 from steadyrl.report.terminal import curve
 from steadyrl.run import train
+from steadyrl.verdict import open_run
 
 Make = Callable[..., DDPGConfig]
 
@@ -17,7 +18,8 @@ Make = Callable[..., DDPGConfig]
 def test_the_page_is_self_contained_and_shows_every_run(small_config: Make, tmp_path: Path) -> None:
     train(small_config(), tmp_path / "first")
     train(small_config(seed=1), tmp_path / "<b>second")
-    page = write_report([tmp_path / "first", tmp_path / "<b>second"], tmp_path / "both.html")
+    runs = [open_run(tmp_path / "first"), open_run(tmp_path / "<b>second")]
+    page = write_report(runs, tmp_path / "both.html")
     text = page.read_text()
     assert not re.search(r"<(script|link|img)[^>]+(src|href)=", text)
     assert "<b>second" not in text

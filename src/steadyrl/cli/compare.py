@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from steadyrl.cli.engine import add_engine_flags, engine
-from steadyrl.cli.folder import claim_folder
+from steadyrl.cli.folder import claimed_folder
 from steadyrl.cli.progress import timed_lines
 from steadyrl.cli.settings import parse_setting_flags, parse_with_settings
 from steadyrl.core.configs import load_config
@@ -43,17 +43,16 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     default = f"compare-{slug(arguments.configs[0])}-{len(configs)}"
     folder = arguments.output or Path("runs") / default
     text = "".join(f"# {name}\n{config.to_yaml()}" for name, config in configs.items())
-    claim_folder(folder, text, what="comparison of other configs")
-    say = timed_lines()
-    result = compare(
-        configs,
-        folder,
-        seeds=arguments.seeds,
-        threshold=arguments.threshold,
-        stop_early=not arguments.all_seeds,
-        executor=engine(arguments),
-        say=say,
-    )
+    with claimed_folder(folder, text, what="comparison of other configs"):
+        result = compare(
+            configs,
+            folder,
+            seeds=arguments.seeds,
+            threshold=arguments.threshold,
+            stop_early=not arguments.all_seeds,
+            executor=engine(arguments),
+            say=timed_lines(),
+        )
     report = write_comparison_report(folder)
     if arguments.json:
         sys.stdout.write(json.dumps({**result.to_json(), "report": str(report)}) + "\n")

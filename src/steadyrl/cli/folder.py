@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from steadyrl.core.errors import ConfigError
 
 
-def claim_folder(folder: Path, text: str, *, what: str) -> None:
-    """Note what the folder is for, or refuse it if it is for something else."""
+@contextmanager
+def claimed_folder(folder: Path, text: str, *, what: str) -> Iterator[None]:
+    """Note what the folder is for, or refuse it if it is for something else.
+
+    Given back if the experiment is refused before it has begun.
+    """
     file = folder / "original.yaml"
     if file.exists() and file.read_text("utf-8") != text:
         raise ConfigError(f"{folder} holds the {what}. Choose another --output, or remove it.")
     folder.mkdir(parents=True, exist_ok=True)
     file.write_text(text, encoding="utf-8")
+    try:
+        yield
+    except ConfigError:
+        if list(folder.iterdir()) == [file]:
+            file.unlink()
+            folder.rmdir()
+        raise

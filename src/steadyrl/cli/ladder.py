@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from steadyrl.cli.engine import add_engine_flags, engine
-from steadyrl.cli.folder import claim_folder
+from steadyrl.cli.folder import claimed_folder
 from steadyrl.cli.progress import timed_lines
 from steadyrl.cli.settings import parse_sizes, parse_with_settings
 from steadyrl.core.configs import load_config
@@ -48,20 +48,20 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
 
     gates, sizes = load_gates(arguments.gates), parse_sizes(arguments.batch_sizes)
     folder = arguments.output or Path("runs") / f"ladder-{default_name(config)}"
-    claim_folder(folder, config.to_yaml() + gates.to_yaml(), what="ladder of another config")
-    say = timed_lines()
-    ladder = climb(
-        config,
-        sizes,
-        gates,
-        folder,
-        name=arguments.config,
-        gates_name=arguments.gates,
-        seeds=arguments.seeds,
-        every_rung=arguments.every_rung,
-        executor=engine(arguments),
-        say=say,
-    )
+    text = config.to_yaml() + gates.to_yaml()
+    with claimed_folder(folder, text, what="ladder of another config"):
+        ladder = climb(
+            config,
+            sizes,
+            gates,
+            folder,
+            name=arguments.config,
+            gates_name=arguments.gates,
+            seeds=arguments.seeds,
+            every_rung=arguments.every_rung,
+            executor=engine(arguments),
+            say=timed_lines(),
+        )
     report = write_ladder_report(folder)
     if arguments.json:
         sys.stdout.write(json.dumps({**ladder.to_json(), "report": str(report)}) + "\n")

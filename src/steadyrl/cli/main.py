@@ -20,7 +20,7 @@ COMMANDS = {
     "rescue": ("rescue", "find the cause, try the remedies, prove the fix on fresh seeds"),
     "ladder": ("ladder", "which batch sizes hold up: climb by gates, hold, step back"),
     "compare": ("compare", "several configs on the same seeds: curves, intervals, steadiness"),
-    "study": ("study", "one of the documents' claims, put to the test"),
+    "study": ("study", "one of the field notes' claims, put to the test"),
     "noise": ("noise", "gradient variance and noise scale: what batch size the data wants"),
     "demos": ("demos", "demonstrations: what they are like, and does the clone reproduce them"),
     "replay": ("replay", "go through a failed run's last moments again, update by update"),
@@ -69,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         prog=f"steadyrl {name}",
         description=summary[0].upper() + summary[1:] + ".",
         epilog=command.EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_Help,
         allow_abbrev=False,
     )
     try:
@@ -84,6 +84,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader (head, less) has seen enough; stdout must not be flushed again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Texts as they are written, and the default of every flag that has one."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        told = "default" in (action.help or "")
+        if told or not action.option_strings or action.default in (None, False, [], 0):
+            return action.help
+        if action.default is argparse.SUPPRESS:
+            return action.help
+        return f"{action.help} (default: %(default)s)"
 
 
 def _help() -> str:

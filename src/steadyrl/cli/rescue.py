@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from steadyrl.cli.engine import add_engine_flags, engine
-from steadyrl.cli.folder import claim_folder
+from steadyrl.cli.folder import claimed_folder
 from steadyrl.cli.progress import timed_lines
 from steadyrl.cli.settings import parse_setting_flags, parse_with_settings
 from steadyrl.core.configs import load_config
@@ -47,12 +47,16 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     from steadyrl.run import default_name
 
     folder = arguments.output or Path("runs") / f"rescue-{default_name(config)}"
-    claim_folder(folder, config.to_yaml(), what="rescue of another config")
-    say = timed_lines()
     also = [parse_setting_flags([f"--{text}"]) for text in arguments.also]
-    result = rescue(
-        config, folder, seeds=arguments.seeds, executor=engine(arguments), also=also, say=say
-    )
+    with claimed_folder(folder, config.to_yaml(), what="rescue of another config"):
+        result = rescue(
+            config,
+            folder,
+            seeds=arguments.seeds,
+            executor=engine(arguments),
+            also=also,
+            say=timed_lines(),
+        )
     report = write_rescue_report(folder)
     if arguments.json:
         sys.stdout.write(json.dumps({**result.to_json(), "report": str(report)}) + "\n")

@@ -14,6 +14,11 @@ from steadyrl.core.config import flatten, leaves, parse_scalar
 from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.errors import ConfigError
 
+EVERY_SETTING = """\
+Every setting of CONFIG is a flag as well, e.g. --seed 1 --environment.count 4;
+'steadyrl train CONFIG --help' lists them.
+"""
+
 
 def parse_with_settings(
     parser: argparse.ArgumentParser, argv: Sequence[str]
@@ -22,6 +27,7 @@ def parse_with_settings(
 
     Split by hand: argparse would take a setting's value for an optional positional argument.
     """
+    parser.epilog = f"{EVERY_SETTING}\n{parser.epilog}"
     own: list[str] = []
     settings: list[str] = []
     known = parser._option_string_actions

@@ -136,6 +136,8 @@ def write_npz(data: Demonstrations, path: Path) -> None:
 
 
 def _read_npz(path: Path, key: str | None) -> Demonstrations:
+    if not zipfile.is_zipfile(path):  # NumPy would take it for a pickle
+        raise DataError(f"{path}: not a readable NPZ file (it is no zip archive).")
     try:
         with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}

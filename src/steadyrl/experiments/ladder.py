@@ -94,7 +94,10 @@ def climb(
 ) -> Ladder:
     """Climb as far as the gates allow. Run it again on the same folder and it goes on."""
     if not hasattr(config, SETTING):
-        raise ConfigError(f"algorithm '{config.algorithm}' has no {SETTING} to climb.")
+        raise ConfigError(
+            f"algorithm '{config.algorithm}' has no {SETTING} to climb. Compare sizes of its own "
+            "instead, e.g. 'steadyrl compare CONFIG CONFIG+minibatch_size=256'."
+        )
     if seeds < 1:
         raise ConfigError(f"seeds = {seeds}: use 1 or more.")
     if not config.evaluation.episodes:

@@ -12,13 +12,15 @@ from typing import Any
 import numpy as np
 
 from steadyrl.core.config import flatten
+from steadyrl.core.errors import StoreError
 from steadyrl.core.records import Step
 from steadyrl.core.signals import CATALOGUE
 from steadyrl.report.page import COLORS, Chart, card, legend, number, page
 from steadyrl.stability.explain import headline
 from steadyrl.stability.remedies import REMEDIES
 from steadyrl.store.files import write_atomically
-from steadyrl.verdict import Recorded, Verdict, judge, open_run
+from steadyrl.store.foreign.run import ForeignRun
+from steadyrl.verdict import Recorded, Verdict, judge
 
 POINTS = 2000  # per curve; extremes of each bucket are kept, so spikes stay visible
 
@@ -58,11 +60,16 @@ GROUPS = {
 }
 
 
-def write_report(runs: Sequence[Path], output: Path | None = None) -> Path:
+def write_report(stores: Sequence[Recorded], output: Path | None = None) -> Path:
     """Write the page beside the first run, or where asked; returns its path."""
-    first = runs[0]
+    first = stores[0].path
     path = output or (first.with_suffix(".html") if first.is_file() else first / "report.html")
-    stores = [open_run(run) for run in runs]
+    for store in stores:
+        if isinstance(store, ForeignRun) and not any(step.signals for step in store.steps()):
+            raise StoreError(
+                f"{store.path}: none of its names is known, so there is nothing to draw. Say what "
+                "they mean with --mapping (docs/foreign-runs.md shows how)."
+            )
     preface = "".join(_verdict(judge(store)) for store in stores)
     write_atomically(path, render(stores, preface=preface).encode())
     return path

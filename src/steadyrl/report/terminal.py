@@ -42,7 +42,7 @@ def print_conclusion(path: Path) -> None:
             f"{final['eval.return_mean']:,.1f} ± {spread:,.1f}, episodes of {length:,.0f} steps",
         )
         table.add_row("best evaluation", f"{summary.get('best_return', float('nan')):,.1f}")
-    table.add_row("report", str(write_report([path])))
+    table.add_row("report", str(write_report([store])))
     console.print(table)
     verdict = judge(path)
     if verdict.findings:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator
 
 from steadyrl.core.errors import ConfigError
@@ -37,7 +38,10 @@ def find_rule(identity: str) -> Rule:
     for rule in all_rules():
         if identity.lower() in (rule.id.lower(), rule.name):
             return rule
-    raise ConfigError(f"no rule '{identity}'. 'steadyrl rules' lists them all.")
+    names = [name for rule in all_rules() for name in (rule.id, rule.name)]
+    close = difflib.get_close_matches(identity, names, n=1)
+    hint = f" Did you mean '{close[0]}'?" if close else ""
+    raise ConfigError(f"no rule '{identity}'.{hint} 'steadyrl rules' lists them all.")
 
 
 def headline(rule: Rule) -> str:

@@ -53,6 +53,8 @@ def parse_config(
         return ForeignConfig.parse(values, source=source)
     if algorithm not in ALGORITHMS:
         known = ", ".join(ALGORITHMS)
+        if algorithm is None:
+            raise ConfigError(f"{source}: 'algorithm' is missing. Add one of: {known}.")
         raise ConfigError(f"{source}: algorithm = {algorithm!r} is not one of: {known}.")
     return ALGORITHMS[str(algorithm)].parse(values, source=source)
 

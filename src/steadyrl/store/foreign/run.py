@@ -217,7 +217,7 @@ def find_runs(path: Path) -> list[Path]:
     if path.is_file() or is_run(path):
         return [path]
     if not path.is_dir():
-        raise RunNotFound(f"{path}: there is nothing here.")
+        raise RunNotFound(f"{path}: there is no such file or folder.")
     found = [folder for folder in sorted(path.rglob("*")) if folder.is_dir() and is_run(folder)]
     own = {folder for folder in found if is_own(folder)}
     # Our runs have a TensorBoard mirror inside, which is not another run.

@@ -1,0 +1,81 @@
+"""Flags and opening of recorded runs, ours or another program's."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import get_args
+
+from steadyrl.core.config import read_yaml
+from steadyrl.core.configs.foreign import Family
+from steadyrl.core.errors import ConfigError, StoreError
+from steadyrl.store.foreign.mapping import built_in, load_table
+from steadyrl.store.foreign.run import ForeignRun, find_runs, is_own
+from steadyrl.verdict import Recorded, open_run
+
+ABOUT_RUNS = """\
+RUN is a run of ours, or what another program recorded: a folder with TensorBoard event files,
+Stable-Baselines3's progress.csv, progress.json or monitor.csv, RLlib's result.json or progress.csv,
+transformers' trainer_state.json, or any CSV or JSONL file. A folder of runs stands for all of them.
+"""
+
+
+def add_run_flags(parser: argparse.ArgumentParser) -> None:
+    """RUN ..., and what is to be known of runs that other programs recorded."""
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run folders, log files")
+    foreign = parser.add_argument_group("runs of other programs")
+    tables = ", ".join(built_in())
+    foreign.add_argument(
+        "--mapping", help=f"what names mean: one of {tables}, or a YAML file (default: recognised)"
+    )
+    foreign.add_argument(
+        "--family", choices=get_args(Family), help="which algorithm (default: recognised by names)"
+    )
+    foreign.add_argument(
+        "--total-env-steps",
+        type=int,
+        default=0,
+        metavar="N",
+        help="budget; rules on progress use it",
+    )
+    foreign.add_argument(
+        "--settings", type=Path, metavar="FILE", help="YAML with its hyperparameters, by any name"
+    )
+
+
+def open_runs(arguments: argparse.Namespace) -> list[Recorded]:
+    """Every run that was named; of a folder's runs a broken one does not hide the others."""
+    if arguments.total_env_steps < 0:
+        raise ConfigError(f"--total-env-steps {arguments.total_env_steps} must not be negative.")
+    runs = []
+    for given in arguments.runs:
+        found = find_runs(given)
+        for path in found:
+            try:
+                runs.append(_open(path, arguments))
+            except StoreError as error:
+                if len(found) == 1:
+                    raise
+                sys.stderr.write(f"left out: {error}\n")
+    return runs
+
+
+def _open(path: Path, arguments: argparse.Namespace) -> Recorded:
+    if is_own(path):
+        return open_run(path)
+    mapping = load_table(arguments.mapping) if arguments.mapping else None
+    settings = {}
+    if arguments.settings:
+        try:
+            text = arguments.settings.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{arguments.settings}: cannot be read as text: {error}.") from None
+        settings = read_yaml(text, source=str(arguments.settings))
+    return ForeignRun(
+        path,
+        mapping=mapping,
+        family=arguments.family,
+        total_env_steps=arguments.total_env_steps,
+        settings=settings,
+    )
