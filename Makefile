@@ -6,7 +6,7 @@ READY := .venv/.ready
 .PHONY: docs demo test test-slow check format bench-env bench-speed bench-learning bench-faults bench-overhead bench-foreign bench-executor bench-ray bench-on-policy bench-cloning bench-imitation-env clean help
 
 help:
-	@echo "make demo         set up, train the documented example, show its curve and its report"
+	@echo "make demo         set up, rescue a collapsed run in about three minutes, write its report"
 	@echo "make test         set up, check style and types, run the tests"
 	@echo "make test-slow    the tests that train for minutes"
 	@echo "make check        ruff, format, mypy, import directions"
@@ -14,7 +14,9 @@ help:
 	@echo "make docs         generate docs/rules.md from the rules"
 	@echo "make bench-faults the fault bench, an hour on two cores; bench-overhead: what watching costs"
 	@echo "make bench-foreign other people's runs: reader, callback, faults; an hour on two cores"
-	@echo "make bench-env    the peers' virtual environment; then bench-speed, bench-learning"
+	@echo "make bench-env    the peers' virtual environment; then bench-speed and bench-learning (DDPG),"
+	@echo "                  bench-on-policy (PPO, TRPO), bench-cloning, bench-executor, bench-ray"
+	@echo "make clean        remove environments, runs and caches"
 
 $(READY): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -70,7 +72,8 @@ bench-speed: $(READY) bench-env
 
 bench-faults: $(READY)
 	$(BIN)/python benchmarks/fault_bench.py --suite ddpg
-	$(BIN)/python benchmarks/fault_bench.py --suite on-policy
+	$(BIN)/python benchmarks/fault_bench.py --suite on-policy --healthy-seeds 1 --repair-skip 2
+	$(BIN)/python benchmarks/fault_bench.py --suite cloning --seeds 1 --healthy-seeds 1 --repair-seeds 0
 
 bench-overhead: $(READY)
 	$(BIN)/python benchmarks/overhead_watch.py

@@ -74,6 +74,21 @@ LEARNING: dict[str, tuple[str, str, int, int, dict[str, Any], dict[str, Any]]] =
         {**SWING, "learning_rate": 1e-3},
         {**SWUNG, "learning_rate": 1e-3},
     ),
+    "trpo Pendulum-v1": (
+        "trpo",
+        "Pendulum-v1",
+        2,
+        100_000,
+        {"n_steps": 1024, "n_critic_updates": 15, "gae_lambda": 0.95, "gamma": 0.9},
+        {
+            "rollout_length": 1024,
+            "critic_epochs": 15,
+            "critic_minibatch_size": 128,
+            "gae_decay": 0.95,
+            "gamma": 0.9,
+            "cg_iterations": 15,
+        },
+    ),
     "trpo CartPole-v1": (
         "trpo",
         "CartPole-v1",

@@ -83,6 +83,7 @@ def act_and_store(learner: DDPGLearner, envs: Envs, config: DDPGConfig) -> dict[
     signals["rollout.reward_mean"] = float(result.rewards.mean())
     signals["rollout.reward_abs_max"] = largest / config.reward_scale
     signals["rollout.reward_negative_share"] = float((result.rewards < 0).mean())
+    signals["rollout.reward_positive_share"] = float((result.rewards > 0).mean())
     return signals
 
 

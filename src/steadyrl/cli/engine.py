@@ -16,7 +16,7 @@ def add_engine_flags(parser: argparse.ArgumentParser) -> None:
         "--backend",
         choices=["local", "ray"],
         default="local",
-        help="local processes, or tasks on a Ray cluster (needs 'steadyrl[ray]')",
+        help="local processes, or tasks on a Ray cluster (needs the extra 'ray')",
     )
     parser.add_argument(
         "--address",

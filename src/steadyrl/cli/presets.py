@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from itertools import takewhile
 
 from steadyrl.core.configs import load_config, preset_names, preset_text
 from steadyrl.core.errors import ConfigError
@@ -37,5 +38,6 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
 
 
 def headline(name: str) -> str:
-    """The first line of a preset's header."""
-    return preset_text(name).splitlines()[0].removeprefix("# ")
+    """The first sentence of a preset's header, which may go over several lines."""
+    lines = takewhile(lambda line: line.startswith("# "), preset_text(name).splitlines())
+    return " ".join(line.removeprefix("# ") for line in lines).partition(". ")[0]

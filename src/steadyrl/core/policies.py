@@ -90,12 +90,11 @@ class Categorical:
         self, outputs: Array, extra: Array, generator: np.random.Generator
     ) -> tuple[Array, Array]:
         """By the inverse of the cumulated probabilities."""
-        logs = outputs - outputs.max(axis=1, keepdims=True)
-        logs -= np.log(np.exp(logs).sum(axis=1, keepdims=True))
-        reached = np.exp(logs).cumsum(axis=1)
-        drawn = generator.random((len(outputs), 1)) * reached[:, -1:]
-        actions = (reached < drawn).sum(axis=1)
-        return actions, logs[np.arange(len(actions)), actions]
+        logits = outputs - outputs.max(axis=1, keepdims=True)
+        reached = np.exp(logits).cumsum(axis=1)
+        whole = reached[:, -1:]
+        actions = (reached < generator.random(whole.shape) * whole).sum(axis=1)
+        return actions, logits[np.arange(len(actions)), actions] - np.log(whole[:, 0])
 
     def best(self, outputs: Array) -> Array:
         """The largest logit's."""

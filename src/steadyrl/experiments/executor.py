@@ -190,8 +190,8 @@ def _ray() -> Any:
         import ray
     except ImportError:
         raise ConfigError(
-            "--backend ray needs Ray. Install it with: pip install -c constraints.txt "
-            "'steadyrl[ray]'."
+            "--backend ray needs Ray: install steadyrl with its extra 'ray' "
+            "(pip install -c constraints.txt -e '.[ray]')."
         ) from None
     return ray
 

@@ -47,6 +47,7 @@ class Episodes:
             signals["rollout.reward_mean"] = float(rewards.mean())
             signals["rollout.reward_abs_max"] = float(np.abs(rewards).max())
             signals["rollout.reward_negative_share"] = float((rewards < 0).mean())
+            signals["rollout.reward_positive_share"] = float((rewards > 0).mean())
         ended = self._terminated + self._truncated
         if ended:
             signals["rollout.terminated_share"] = self._terminated / ended
