@@ -43,6 +43,10 @@ def test_a_healthy_run_passes_everything_that_was_measured() -> None:
         ({"policy__entropy_share": 0.01}, ("early", "The policy has not committed yet")),
         ({"policy__clip_fraction": 0.7}, ("middle", "Fewer than 45 % are clipped")),
         ({"trpo__line_search_success": 0.0}, ("middle", "Line searches succeed")),
+        (
+            {"trpo__line_search_success": lambda i: float(i % 5 < 3)},
+            ("middle", "Line searches succeed"),
+        ),
         ({"value__explained_variance": -0.5}, ("middle", "The values explain the returns")),
         ({"eval__return_mean": lambda i: -100.0 - i}, ("middle", "The return has risen")),
         ({"eval__return_mean": lambda i: 2.0 * i if i < 45 else 3.0},

@@ -10,7 +10,7 @@ import pytest
 import steadyrl.stability
 from steadyrl.core.configs import ALGORITHMS, load_config, parse_config
 from steadyrl.core.configs.run import RunConfig
-from steadyrl.core.records import SEVERITIES
+from steadyrl.core.records import SEVERITIES, Step
 from steadyrl.core.signals import CATALOGUE
 from steadyrl.stability.causes import CAUSES
 from steadyrl.stability.check import check_config
@@ -120,6 +120,41 @@ def test_every_cause_names_itself_on_its_own_evidence_and_not_on_health(cause: C
     for step in trace_of(changes):
         monitor.observe(step)
     assert monitor.diagnose()[0].cause == cause.id
+
+
+def test_a_bonus_that_has_decayed_is_not_accused() -> None:
+    config = config_of("ppo", {"entropy_weight": 1.0, "entropy_decay": 0.9})
+    monitor = Monitor(config)
+    flat = {"eval__return_mean": -100.0, "policy__entropy_share": 0.999}
+    for step in trace(**flat, setting__entropy_weight=lambda i: 0.9**i):
+        monitor.observe(step)
+    assert "C246" not in {diagnosis.cause for diagnosis in monitor.diagnose()}
+
+
+@pytest.mark.parametrize("algorithm", ["ddpg", "ppo", "trpo"])
+def test_any_trainer_that_slows_down_is_noticed(algorithm: str) -> None:
+    loss = "critic.loss" if algorithm == "ddpg" else "value.loss"
+    monitor = Monitor(config_of(algorithm, {}))
+    found = set()
+    for index in range(60):
+        pace = 500.0 if index < 40 else 20.0
+        signals = {"time.env_steps_per_second": pace, loss: 1.0}
+        found |= {f.rule for f in monitor.observe(Step(index, 100 * index, 1.0, signals))}
+    assert "D030" in found
+
+
+def test_a_deviation_that_collapses_without_gain_is_severe() -> None:
+    def findings(**changes: Any) -> set[str]:
+        monitor = Monitor(config_of("ppo", {}))
+        shrinking = lambda i: 0.8**i  # noqa: E731
+        return {
+            finding.rule
+            for step in trace(policy__entropy_share=0.9, policy__std_min=shrinking, **changes)
+            for finding in monitor.observe(step)
+        }
+
+    assert "D104" in findings(eval__return_mean=lambda i: -100.0 + (i % 3))
+    assert "D104" not in findings()  # the healthy trace's return rises
 
 
 ON_POLICY_REMEDIES: dict[str, dict[str, Any]] = {

@@ -15,6 +15,7 @@ from steadyrl.core.configs.run import EnvironmentConfig, RunConfig
 from steadyrl.core.errors import ConfigError, EnvironmentFault
 from steadyrl.environments import atari
 from steadyrl.environments.envs import Envs
+from steadyrl.environments.evaluate import evaluate
 from steadyrl.experiments.verify_resume import compare_runs
 from steadyrl.run import resume, train
 from steadyrl.scribe import Observers
@@ -65,6 +66,21 @@ def test_the_ball_is_served_after_a_lost_life_though_the_policy_never_fires() ->
     assert len(envs.finished) >= 2
 
 
+def test_evaluations_play_whole_games_for_their_full_score() -> None:
+    config = _config("ppo", evaluation={"episodes": 2})
+    found = evaluate(lambda seen: np.full(len(seen), LEFT), config, index=1, gamma=0.99)
+    envs = _envs(count=1, episodic_life=True)
+    life = next(at for at in range(600) if envs.step(np.array([LEFT])).terminated[0])
+    for episode in found.episodes:
+        assert episode.terminated
+        assert episode.length > 2 * life  # five lives, though training counts each as an end
+    generator = np.random.default_rng(0)
+    found = evaluate(lambda seen: generator.integers(0, 4, len(seen)), config, index=2, gamma=1.0)
+    totals = [episode.total for episode in found.episodes]
+    assert totals == found.discounted.tolist()
+    assert max(totals) > 1.0  # reward_clip is the learner's
+
+
 def test_scores_are_those_of_the_game() -> None:
     results = _play(_envs(count=8), 400)
     # Breakout pays 1, 4 or 7 a brick; nothing is clipped on the way to the log.
@@ -100,6 +116,12 @@ def test_seeds_make_games_differ() -> None:
 def test_what_the_trainer_decides_is_refused_as_a_setting(name: str) -> None:
     with pytest.raises(EnvironmentFault, match=f"environment.settings.{name} is not yours to set"):
         _envs(**{name: True})
+
+
+@pytest.mark.parametrize("settings", [{"continuous": True}, {"grayscale": False}])
+def test_joysticks_and_colours_are_refused(settings: dict[str, Any]) -> None:
+    with pytest.raises(EnvironmentFault, match="buttons and grey frames"):
+        _envs(**settings)
 
 
 def test_an_unknown_game_is_named() -> None:

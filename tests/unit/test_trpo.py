@@ -19,11 +19,14 @@ from steadyrl.core.configs.trpo import TRPOConfig
 from steadyrl.core.losses import normalised
 from steadyrl.core.networks import DenseNetwork
 from steadyrl.core.trust_region import Found, conjugate_gradient, line_search, no_direction
+from steadyrl.core.records import Step
 from steadyrl.environments.envs import Envs
 from steadyrl.experience.rollout import Samples
 from steadyrl.experiments.verify_resume import compare_runs
 from steadyrl.run import resume, train
 from steadyrl.scribe import Observers
+from steadyrl.stability.controllers.trust_region import adjust
+from steadyrl.stability.window import Window
 from steadyrl.store.run_directory import RunDirectory
 
 Make = Callable[..., TRPOConfig]
@@ -271,6 +274,18 @@ def test_the_stabiliser_acts_through_the_audited_door_down_to_its_floor(
     changes = [event for event in store.events() if event["event"] == "change"]
     assert changes[0]["step"] == 2
     assert "2 line searches in a row failed" in changes[0]["because"]
+
+
+def test_the_stabiliser_counts_beyond_what_the_window_holds(trpo_config: Make) -> None:
+    config = trpo_config(stabiliser=True, stabiliser_failures=300)
+    window = Window(None)
+    acted = []
+    for index in range(1, 701):
+        failures = float(max(0, index - 50))
+        window.append(Step(index, index, 0.0, {"trpo.failed_in_a_row": failures}))
+        if adjust(window, config) is not None:
+            acted.append(index)
+    assert acted == [350, 650]
 
 
 def test_the_stabiliser_leaves_a_run_alone_that_succeeds(trpo_config: Make, tmp_path: Path) -> None:
