@@ -66,6 +66,13 @@ def test_the_ball_is_served_after_a_lost_life_though_the_policy_never_fires() ->
     assert len(envs.finished) >= 2
 
 
+def test_sticky_actions_do_not_keep_the_ball_from_being_served() -> None:
+    envs = _envs(count=8, repeat_action_probability=0.25)
+    for _ in range(600):
+        envs.step(np.full(8, LEFT))
+    assert {episode.copy for episode in envs.finished} == set(range(8))
+
+
 def test_evaluations_play_whole_games_for_their_full_score() -> None:
     config = _config("ppo", evaluation={"episodes": 2})
     found = evaluate(lambda seen: np.full(len(seen), LEFT), config, index=1, gamma=0.99)

@@ -18,8 +18,8 @@ from steadyrl.core.configs import parse_config
 from steadyrl.core.configs.trpo import TRPOConfig
 from steadyrl.core.losses import normalised
 from steadyrl.core.networks import DenseNetwork
-from steadyrl.core.trust_region import Found, conjugate_gradient, line_search, no_direction
 from steadyrl.core.records import Step
+from steadyrl.core.trust_region import Found, conjugate_gradient, line_search, no_direction
 from steadyrl.environments.envs import Envs
 from steadyrl.experience.rollout import Samples
 from steadyrl.experiments.verify_resume import compare_runs

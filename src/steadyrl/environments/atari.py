@@ -56,6 +56,10 @@ class AtariBackend:
                 "'continuous' and 'grayscale' from environment.settings."
             )
         self._fires = settings.get("use_fire_reset", True) and _fire_button(config.id, settings)
+        # ALE fires for one frame at the start, which sticky actions may swallow: then a policy that
+        # never fires would wait for ever. A whole step of firing hardly ever fails.
+        sticky = self._env.spec.kwargs.get("repeat_action_probability", 0.25) > 0
+        self._fires_first = bool(self._fires) and sticky
         self._env.reset(seed=0)
         self._seeds: list[int | None] = [None] * config.count
         self._actions: list[list[int]] = [[] for _ in range(config.count)]
@@ -145,7 +149,7 @@ class AtariBackend:
         seed = np.array([self._seeds[index]]) if seeded else None
         observations, info = self._env.reset(seed=seed, options={"reset_mask": mask})
         self._lives = np.where(mask, info["lives"], self._lives)
-        self._fire_next[index] = False
+        self._fire_next[index] = self._fires_first
         return np.asarray(observations[index])
 
 
