@@ -58,7 +58,8 @@ class AtariBackend:
         self._fires = settings.get("use_fire_reset", True) and _fire_button(config.id, settings)
         # ALE fires for one frame at the start, which sticky actions may swallow: then a policy that
         # never fires would wait for ever. A whole step of firing hardly ever fails.
-        sticky = self._env.spec.kwargs.get("repeat_action_probability", 0.25) > 0
+        spec: Any = self._env.spec
+        sticky = spec.kwargs.get("repeat_action_probability", 0.25) > 0
         self._fires_first = bool(self._fires) and sticky
         self._env.reset(seed=0)
         self._seeds: list[int | None] = [None] * config.count
