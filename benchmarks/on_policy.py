@@ -114,6 +114,9 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="only the last line")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument(
+        "--only", choices=sorted(LEARNING), help="of 'learning': this one, beside what is kept"
+    )
     arguments = parser.parse_args()
     require_peers()
 
@@ -126,7 +129,11 @@ def main() -> None:
     elif arguments.what == "breakout":
         result = breakout(1 if arguments.quick else arguments.rounds, say)
     else:
-        result = learning(1 if arguments.quick else arguments.seeds, say)
+        chosen = [arguments.only] if arguments.only else list(LEARNING)
+        kept = HERE / "results" / "learning_on_policy.json"
+        before = json.loads(kept.read_text("utf-8")) if arguments.only else {}
+        result = {name: value for name, value in before.items() if name in LEARNING}
+        result |= learning(chosen, 1 if arguments.quick else arguments.seeds, say)
     conclude(f"{arguments.what}_on_policy", result, keep=not arguments.quick)
 
 
@@ -193,10 +200,11 @@ def breakout(rounds: int, say: Any) -> dict[str, Any]:
     return results
 
 
-def learning(seeds: int, say: Any) -> dict[str, Any]:
+def learning(chosen: list[str], seeds: int, say: Any) -> dict[str, Any]:
     """Returns over seeds, both sides at once on a core each."""
     results: dict[str, Any] = {}
-    for title, (algorithm, task, copies, steps, theirs, ours) in LEARNING.items():
+    for title in chosen:
+        algorithm, task, copies, steps, theirs, ours = LEARNING[title]
         scores: dict[str, list[float]] = {"ours": [], "sb3": []}
         for seed in range(seeds):
             with ThreadPoolExecutor(2) as pool:

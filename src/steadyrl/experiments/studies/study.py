@@ -12,6 +12,7 @@ from steadyrl.experiments.trials import Outcome, Trial, run_trials
 
 Verdict = Literal["confirmed", "refuted", "depends on"]
 Say = Callable[[str], None]
+FEW = 4  # seeds; of fewer no interval can be told
 
 
 @dataclass(frozen=True)
@@ -72,8 +73,18 @@ def page(study: Study, found: Mapping[str, Any]) -> str:
         *("| " + " | ".join(row) + " |" for row in found["rows"]),
         "",
         *(f"{note}\n" for note in found["notes"]),
+        *_caution(study, found["seeds"]),
         f"Measured {found['date']} with `steadyrl study {study.id} --seeds {found['seeds']}`, "
         f"{found['machine']}, commit {found['commit']}.",
         "",
     ]
     return "\n".join(lines)
+
+
+def _caution(study: Study, seeds: int) -> list[str]:
+    if seeds >= min(study.seeds, FEW):
+        return []
+    return [
+        f"With {seeds} seeds instead of the {study.seeds} declared, an interval is no more than the "
+        "range of what was seen.\n"
+    ]
