@@ -85,6 +85,6 @@ def _caution(study: Study, seeds: int) -> list[str]:
     if seeds >= min(study.seeds, FEW):
         return []
     return [
-        f"With {seeds} seeds instead of the {study.seeds} declared, an interval is no more than the "
-        "range of what was seen.\n"
+        f"With {seeds} seeds instead of the {study.seeds} declared, an interval is no more than "
+        "the range of what was seen.\n"
     ]
