@@ -141,7 +141,7 @@ class NoiseMeter:
 
     def __init__(self, decay: float = 0.95) -> None:
         self._decay = decay
-        self._signal = self._noise = self._weight = 0.0
+        self._signal = self._noise = 0.0
 
     def add(self, squares: Sequence[float], mean_square: float, size: int) -> None:
         """One update's micro-batch norms and the norm of their mean."""
@@ -151,7 +151,6 @@ class NoiseMeter:
         keep = self._decay
         self._signal = keep * self._signal + (1 - keep) * signal
         self._noise = keep * self._noise + (1 - keep) * noise
-        self._weight = keep * self._weight + (1 - keep)
 
     @property
     def scale(self) -> float:
@@ -160,12 +159,11 @@ class NoiseMeter:
 
     def state_dict(self) -> dict[str, float]:
         """The running averages."""
-        return {"signal": self._signal, "noise": self._noise, "weight": self._weight}
+        return {"signal": self._signal, "noise": self._noise}
 
     def load_state_dict(self, state: dict[str, float]) -> None:
         """Back to recorded averages."""
         self._signal, self._noise = state["signal"], state["noise"]
-        self._weight = state["weight"]
 
 
 @dataclass(frozen=True, slots=True)

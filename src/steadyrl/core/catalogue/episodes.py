@@ -60,7 +60,7 @@ SIGNALS = (
     ),
     signal(
         "eval.return_mean",
-        "mean return of the evaluation episodes, without exploration",
+        "mean return of the evaluation episodes: most likely actions, or drawn ones if set so",
         "reward",
         "eval/mean_reward",
         "last",

@@ -9,5 +9,11 @@ SIGNALS = (
     signal(
         "setting.gradient_clip", "gradient clip in force", "norm", "train/gradient_clip", "last"
     ),
-    signal("train.updates", "gradient updates so far", "count", "train/n_updates", "last"),
+    signal(
+        "train.updates",
+        "updates so far: gradient steps, or rollouts learned from (PPO, TRPO)",
+        "count",
+        "train/n_updates",
+        "last",
+    ),
 )

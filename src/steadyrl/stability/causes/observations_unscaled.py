@@ -15,7 +15,7 @@ def weigh(case: Case) -> Weight:
     reasons = [finding.message, "they are not normalised"]
     first = case.asked("Q506", "gradient.first_layer_share")
     if first > 0.9:
-        reasons.append(f"the first layer holds {first:.0%} of the critic's gradient")
+        reasons.append(f"the first layer holds {first:.0%} of the gradient")
     troubled = case.found("D005", "D006", "D008", "D009", "D011", "D024", "D106", "D109")
     return Weight(0.85 if troubled else 0.5, tuple(reasons))
 

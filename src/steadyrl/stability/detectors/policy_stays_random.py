@@ -48,5 +48,5 @@ RULE = Detector(
     "1.06 times their start. A learning rate of 1e-6 stays at 1.00",
     detect=detect,
     algorithms=("ppo", "trpo"),
-    references=("stable-baselines3#1372",),
+    references=("stable-baselines3#476", "stable-baselines3#2240"),
 )
