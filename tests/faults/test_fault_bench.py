@@ -238,7 +238,7 @@ def rerun(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
 
     monkeypatch.setattr(repair, "run_trials", lambda trials, executor: iter(()))
     monkeypatch.setattr(repair, "read_outcome", read)
-    monkeypatch.setattr(repair, "_window", lambda _result: Window(None))
+    monkeypatch.setattr(repair, "window_of", lambda *_given: Window(None))
     monkeypatch.setattr(bench, "_start", lambda _result: -1000.0)
     return returns
 

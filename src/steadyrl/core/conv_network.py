@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from steadyrl.core.networks import Precision
+from steadyrl.core.networks import Precision, orthogonal
 
 CHUNK = 64
 KEPT = 4096  # rows; 86 kB each
@@ -50,7 +50,7 @@ class ConvNetwork:
         self.frames, self.outputs, self.device = frames, outputs, torch.device(device)
         self._kind = torch.bfloat16 if precision == "bf16" else torch.float32
         self._shapes = _shapes(frames, outputs)
-        initial = _orthogonal(self._shapes, seed, gain)
+        initial = orthogonal(self._shapes[::2], seed, gain)
         self.parameters = torch.cat((initial, torch.zeros(extra))).to(self.device)
         self.gradient = torch.zeros_like(self.parameters)
         self.extra = self.parameters[len(initial) :]
@@ -221,15 +221,3 @@ def _shapes(frames: tuple[int, ...], outputs: int) -> list[tuple[int, ...]]:
         height, width = ((side - kernel) // stride + 1 for side in (height, width))
     flat = channels * height * width
     return [*shapes, (FEATURES, flat), (FEATURES,), (outputs, FEATURES), (outputs,)]
-
-
-def _orthogonal(shapes: list[tuple[int, ...]], seed: int, gain: float) -> Tensor:
-    """Orthogonal weights, gain sqrt(2) and `gain` for the last layer; biases 0."""
-    generator = torch.Generator().manual_seed(seed)
-    parts = []
-    for index in range(0, len(shapes), 2):
-        weight = torch.empty(shapes[index])
-        scale = gain if index == len(shapes) - 2 else math.sqrt(2.0)
-        torch.nn.init.orthogonal_(weight, gain=scale, generator=generator)
-        parts += [weight.flatten(), torch.zeros(shapes[index + 1])]
-    return torch.cat(parts)

@@ -90,7 +90,8 @@ class DenseNetwork:
     ) -> None:
         self.sizes, self.output, self.precision = tuple(sizes), output, precision
         self.hidden, self.device = hidden, torch.device(device)
-        initial = _uniform(self.sizes, seed) if gain is None else _orthogonal(sizes, seed, gain)
+        shapes = [(outputs, inputs) for inputs, outputs in pairwise(sizes)]
+        initial = _uniform(self.sizes, seed) if gain is None else orthogonal(shapes, seed, gain)
         self.parameters = torch.cat((initial, torch.zeros(extra))).to(self.device)
         self.gradient = torch.zeros_like(self.parameters)
         self.extra = self.parameters[len(initial) :]
@@ -347,15 +348,15 @@ class Adam:
         self._square.copy_(torch.from_numpy(np.asarray(state["square"])))
 
 
-def _orthogonal(sizes: Sequence[int], seed: int, gain: float) -> Tensor:
+def orthogonal(shapes: Sequence[tuple[int, ...]], seed: int, gain: float) -> Tensor:
     """Orthogonal weights, gain sqrt(2) and `gain` for the last layer; biases 0, as PPO likes it."""
     generator = torch.Generator().manual_seed(seed)
     parts = []
-    for index, (inputs, outputs) in enumerate(pairwise(sizes)):
-        weight = torch.empty(outputs, inputs)
-        scale = gain if index == len(sizes) - 2 else math.sqrt(2.0)
+    for index, shape in enumerate(shapes):
+        weight = torch.empty(shape)
+        scale = gain if index == len(shapes) - 1 else math.sqrt(2.0)
         torch.nn.init.orthogonal_(weight, gain=scale, generator=generator)
-        parts += [weight.flatten(), torch.zeros(outputs)]
+        parts += [weight.flatten(), torch.zeros(shape[0])]
     return torch.cat(parts)
 
 

@@ -155,7 +155,7 @@ def _candidates(
     diagnoses: Sequence[Diagnosis],
     also: Sequence[Mapping[str, Any]],
 ) -> list[Candidate]:
-    window = _window(original, config)
+    window = window_of(original, config)
     found: list[Candidate] = []
     for diagnosis in diagnoses:
         for identity in diagnosis.remedies:
@@ -184,9 +184,10 @@ def _add(
     return True
 
 
-def _window(original: Path, config: RunConfig) -> Window:
+def window_of(run: Path, config: RunConfig) -> Window:
+    """What remedies look at: the run as its monitor saw it last."""
     monitor = Monitor(config)
-    for step in RunDirectory.open(original).steps():
+    for step in RunDirectory.open(run).steps():
         monitor.observe(step)
     return monitor.window
 

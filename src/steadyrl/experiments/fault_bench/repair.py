@@ -19,12 +19,9 @@ from steadyrl.core.seeding import derived_seed
 from steadyrl.experiments.executor import Executor
 from steadyrl.experiments.fault_bench import environments  # noqa: F401 - registers them
 from steadyrl.experiments.fault_bench.bench import Result, is_effective, share
-from steadyrl.experiments.rescue import MAX_CANDIDATES
+from steadyrl.experiments.rescue import MAX_CANDIDATES, window_of
 from steadyrl.experiments.trials import Trial, is_done, read_outcome, run_trials
-from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.remedies import REMEDIES
-from steadyrl.stability.window import Window
-from steadyrl.store.run_directory import RunDirectory
 
 ARMS = ("prescribed", "random", "lower learning rate", "none")
 FRESH = 500  # how far the repair's seed is from the case's own
@@ -129,8 +126,8 @@ def _run_missing(repairs: Sequence[Repair], executor: Executor) -> None:
 
 
 def _repairs(result: Result, folder: Path) -> Iterator[Repair]:
-    window = _window(result)
     config = result.case.config()
+    window = window_of(result.outcome.path, config)
     options = {
         identity: changes
         for identity, remedy in REMEDIES.items()
@@ -162,13 +159,6 @@ def _distinct(
         if changes is not None and changes not in found:
             found.append(changes)
     return found[:MAX_CANDIDATES]
-
-
-def _window(result: Result) -> Window:
-    monitor = Monitor(result.case.config())
-    for step in RunDirectory.open(result.outcome.path).steps():
-        monitor.observe(step)
-    return monitor.window
 
 
 def _still_effective(repair: Repair, healthy: Sequence[Result]) -> bool:
