@@ -26,7 +26,7 @@ SIGNALS = (
     "trpo.entropy_pull",
     "setting.max_kl",
 )
-POINTS = 200  # of each run, evaluations always
+POINTS = 60  # of each run, evaluations always
 
 
 def main() -> None:
