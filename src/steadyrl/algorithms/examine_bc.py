@@ -95,14 +95,6 @@ def gradients(
     return {"policy": found}
 
 
-def first_non_finite(learner: BCLearner) -> str | None:
-    """The name of the first tensor, in the order of an update, that holds NaN or infinity."""
-    for name, tensor in _tensors(learner):
-        if not bool(torch.isfinite(tensor.float()).all()):
-            return name
-    return None
-
-
 def last_batch(learner: BCLearner) -> NDArray[Any]:
     """The batch that leapt: its rows' numbers and actions."""
     if learner.jump is None:
@@ -112,7 +104,8 @@ def last_batch(learner: BCLearner) -> NDArray[Any]:
     return np.column_stack((numbers, learner.data.actions[rows]))
 
 
-def _tensors(learner: BCLearner) -> Iterator[tuple[str, Tensor]]:
+def tensors(learner: BCLearner) -> Iterator[tuple[str, Tensor]]:
+    """What an update goes through, in its order."""
     yield "observations", learner.inputs
     yield "actions", learner.actions
     yield "policy gradient", learner.network.gradient

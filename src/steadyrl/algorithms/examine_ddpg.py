@@ -120,20 +120,13 @@ def _gradient(learner: DDPGLearner, config: DDPGConfig) -> dict[str, float]:
     }
 
 
-def first_non_finite(learner: DDPGLearner, config: DDPGConfig) -> str | None:
-    """The name of the first tensor, in the order of an update, that holds NaN or infinity."""
-    for name, tensor in _tensors(learner, config):
-        if not bool(torch.isfinite(tensor).all()):
-            return name
-    return None
-
-
 def last_batch(learner: DDPGLearner) -> np.ndarray:
     """The rows of the last batch: observation, action, successor, reward, terminated."""
     return learner.replay.fetch(learner.last_indices).rows.cpu().numpy().copy()
 
 
-def _tensors(learner: DDPGLearner, config: DDPGConfig) -> Iterator[tuple[str, Tensor]]:
+def tensors(learner: DDPGLearner, config: DDPGConfig) -> Iterator[tuple[str, Tensor]]:
+    """What an update goes through, in its order."""
     calm = config.model_copy(update={"target_noise_std": 0.0})
     if len(learner.last_indices):
         batch = as_inputs(learner, learner.replay.fetch(learner.last_indices), config)

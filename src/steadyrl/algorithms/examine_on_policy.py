@@ -100,14 +100,6 @@ def _layer_shares(network: ActingNetwork, gradient: Floats) -> list[float]:
     return [square / whole for square in squares]
 
 
-def first_non_finite(learner: OnPolicyLearner) -> str | None:
-    """The name of the first tensor, in the order of an update, that holds NaN or infinity."""
-    for name, tensor in _tensors(learner):
-        if not bool(torch.isfinite(tensor).all()):
-            return name
-    return None
-
-
 def last_batch(learner: OnPolicyLearner) -> NDArray[Any]:
     """The newest rollout's rows: observations (unless images), advantage, return, log-probability.
 
@@ -122,7 +114,8 @@ def last_batch(learner: OnPolicyLearner) -> NDArray[Any]:
     return joined.cpu().numpy().copy()
 
 
-def _tensors(learner: OnPolicyLearner) -> Iterator[tuple[str, Tensor]]:
+def tensors(learner: OnPolicyLearner) -> Iterator[tuple[str, Tensor]]:
+    """What an update goes through, in its order."""
     data = learner.last
     if data is not None:
         yield "observations", data.observations

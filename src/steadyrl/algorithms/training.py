@@ -27,6 +27,7 @@ from steadyrl.core.configs.ppo import OnPolicyConfig, PPOConfig
 from steadyrl.core.configs.run import ComputeConfig, RunConfig
 from steadyrl.core.configs.trpo import TRPOConfig
 from steadyrl.core.errors import ConfigError
+from steadyrl.core.networks import first_non_finite
 from steadyrl.core.records import Step
 from steadyrl.environments.demonstrated import load_demonstrations
 from steadyrl.environments.envs import Envs
@@ -132,7 +133,7 @@ def _ddpg(config: DDPGConfig, envs: Envs, device: torch.device) -> Training:
         begin=lambda: train_ddpg(live, envs, learner),
         examine=lambda: examine_ddpg.examine(learner, live.now),
         black_box=lambda: (
-            examine_ddpg.first_non_finite(learner, live.now),
+            first_non_finite(examine_ddpg.tensors(learner, live.now)),
             examine_ddpg.last_batch(learner),
         ),
         gradients=lambda **how: gradients_ddpg.gradients(learner, live.now, envs.count, **how),
@@ -151,7 +152,10 @@ def _bc(config: BCConfig, device: torch.device) -> Training:
         learner=learner,
         begin=lambda: train_bc(live, clock, learner),
         examine=lambda: examine_bc.examine(learner, live.now),
-        black_box=lambda: (examine_bc.first_non_finite(learner), examine_bc.last_batch(learner)),
+        black_box=lambda: (
+            first_non_finite(examine_bc.tensors(learner)),
+            examine_bc.last_batch(learner),
+        ),
         gradients=lambda **how: examine_bc.gradients(learner, live.now, **how),
         experience=lambda: len(learner.data),
     )
@@ -188,7 +192,7 @@ def _on_policy(
         begin=lambda: train(live, envs, learner),
         examine=lambda: examine_on_policy.examine(learner),
         black_box=lambda: (
-            examine_on_policy.first_non_finite(learner),
+            first_non_finite(examine_on_policy.tensors(learner)),
             examine_on_policy.last_batch(learner),
         ),
         gradients=lambda **how: examine_on_policy.gradients(learner, live.now, envs, **how),

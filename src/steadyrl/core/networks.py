@@ -9,7 +9,7 @@ tensor here requires a gradient, so autograd has nothing to record and needs no 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Literal, Protocol
 
@@ -265,6 +265,14 @@ def dormant_share(network: DenseNetwork) -> float:
         dormant += int((activity <= DORMANT * activity.mean()).sum())
         total += len(activity)
     return dormant / total if total else 0.0
+
+
+def first_non_finite(tensors: Iterable[tuple[str, Tensor]]) -> str | None:
+    """The name of the first tensor that holds NaN or infinity."""
+    for name, tensor in tensors:
+        if not bool(torch.isfinite(tensor.float()).all()):
+            return name
+    return None
 
 
 def norm(vector: Tensor) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from itertools import cycle
 from pathlib import Path
@@ -21,6 +21,8 @@ from steadyrl.stability.remedies import REMEDIES
 from steadyrl.store.files import write_atomically
 from steadyrl.store.foreign.run import ForeignRun
 from steadyrl.verdict import Recorded, Verdict, judge
+
+Curve = np.ndarray[Any, Any]
 
 POINTS = 2000  # per curve; extremes of each bucket are kept, so spikes stay visible
 
@@ -96,7 +98,7 @@ def render_body(stores: Sequence[Recorded]) -> tuple[str, list[Chart]]:
         for name in names:
             if name in present:
                 identity = f"chart{len(charts)}"
-                charts.append({"id": identity, "traces": _traces(name, series)})
+                charts.append({"id": identity, "traces": traces(name, series)})
                 cards.append(_card(name, identity))
         if cards:
             sections.append(f"<h2>{heading}</h2><div class='grid'>{''.join(cards)}</div>")
@@ -134,26 +136,29 @@ def _verdict(verdict: Verdict) -> str:
     return "".join(parts)
 
 
-def _traces(name: str, series: dict[str, list[Step]]) -> list[dict[str, Any]]:
-    traces = []
+def traces(
+    name: str, series: dict[str, list[Step]], smooth: Callable[[Curve], Curve] = lambda y: y
+) -> list[dict[str, Any]]:
+    """A signal of several runs as curves for a chart."""
+    found = []
     for (run, steps), color in zip(series.items(), cycle(COLORS), strict=False):
-        points = [(s.env_steps, s.signals[name]) for s in steps if name in s.signals]
-        if points:
-            x, y = thin(np.array(points, dtype=float))
-            sparse = len(x) < 60
-            traces.append(
-                {
-                    "x": x.tolist(),
-                    "y": [value if np.isfinite(value) else None for value in y.tolist()],
-                    "name": run,
-                    "mode": "lines+markers" if sparse else "lines",
-                    "line": {"width": 1.5, "color": color},
-                }
-            )
-    return traces
+        points = np.array([(s.env_steps, s.signals[name]) for s in steps if name in s.signals])
+        if not len(points):
+            continue
+        x, y = thin(np.column_stack((points[:, 0], smooth(points[:, 1]))))
+        found.append(
+            {
+                "x": x.tolist(),
+                "y": [value if np.isfinite(value) else None for value in y.tolist()],
+                "name": run,
+                "mode": "lines+markers" if len(x) < 60 else "lines",
+                "line": {"width": 1.5, "color": color},
+            }
+        )
+    return found
 
 
-def thin(points: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def thin(points: Curve) -> tuple[Curve, Curve]:
     """At most POINTS of a curve: of each bucket its lowest and highest point, in order."""
     if len(points) <= POINTS:
         return points[:, 0], points[:, 1]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import cycle
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,8 @@ import numpy as np
 
 from steadyrl.core.configs.ppo import OnPolicyConfig
 from steadyrl.core.records import Step
-from steadyrl.report.html import thin
-from steadyrl.report.page import COLORS, Chart, card, legend, page, table
+from steadyrl.report.html import traces
+from steadyrl.report.page import Chart, card, legend, page, table
 from steadyrl.store.files import write_atomically
 from steadyrl.store.run_directory import RunDirectory
 
@@ -121,10 +121,10 @@ def write_milestones(runs: Sequence[Path], levels: Sequence[float], output: Path
     charts: list[Chart] = []
     cards = []
     for title, about, name, window in CURVES:
-        traces = _traces(series, name, window)
-        if traces:
+        curves = traces(name, series, partial(_smoothed, window=window))
+        if curves:
             identity = f"milestones{len(charts)}"
-            charts.append({"id": identity, "traces": traces})
+            charts.append({"id": identity, "traces": curves})
             cards.append(card(title, about, identity))
     rows = [row(measure(store, levels)) for store in stores]
     body = (
@@ -133,25 +133,6 @@ def write_milestones(runs: Sequence[Path], levels: Sequence[float], output: Path
     )
     write_atomically(output, page("Milestones", body, charts).encode())
     return output
-
-
-def _traces(series: dict[str, list[Step]], name: str, window: int) -> list[dict[str, Any]]:
-    traces = []
-    for (run, steps), color in zip(series.items(), cycle(COLORS), strict=False):
-        points = np.array([(s.env_steps, s.signals[name]) for s in steps if name in s.signals])
-        if not len(points):
-            continue
-        x, y = thin(np.column_stack((points[:, 0], _smoothed(points[:, 1], window))))
-        traces.append(
-            {
-                "x": x.tolist(),
-                "y": [value if math.isfinite(value) else None for value in y.tolist()],
-                "name": run,
-                "mode": "lines+markers" if len(x) < 60 else "lines",
-                "line": {"width": 1.5, "color": color},
-            }
-        )
-    return traces
 
 
 def _smoothed(values: np.ndarray[Any, Any], window: int) -> np.ndarray[Any, Any]:
