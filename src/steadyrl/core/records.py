@@ -102,6 +102,11 @@ class Diagnosis:
     would_decide: str
     remedies: tuple[str, ...]
 
+    @property
+    def likelihood(self) -> str:
+        """A word for the confidence."""
+        return "likely" if self.confidence >= 0.5 else "possibly"
+
     def to_json(self) -> dict[str, Json]:
         """As a plain dictionary."""
         return asdict(self)

@@ -208,7 +208,7 @@ class Watch:
         atexit.unregister(self._abandoned)
         if diagnoses:
             first = diagnoses[0]
-            self._say(f"likely {first.cause} {first.name} ({first.confidence:.2f})")
+            self._say(f"{first.likelihood} {first.cause} {first.name} ({first.confidence:.2f})")
             window = self._monitor.window
             changes = prescriptions([first], self.config, window, names_of_settings(self.config))
             for remedy in first.remedies:

@@ -64,7 +64,7 @@ def print_diagnoses(
 ) -> None:
     """Cause by cause, most likely first, with evidence and remedies (and what they change here)."""
     for rank, diagnosis in enumerate(diagnoses):
-        title = "likely" if rank == 0 else "or"
+        title = diagnosis.likelihood if rank == 0 else "or"
         console.print(
             f"  {title} [bold]{diagnosis.cause} {diagnosis.name}[/] ({diagnosis.confidence:.2f})",
             highlight=False,
