@@ -39,6 +39,13 @@ CASES: Mapping[str, tuple[Mapping[str, Any], Changes]] = {
     ),
     "C219": ({}, {"q__optimism": 6.0}),
     "C221": ({"gamma": 0.0}, {**FLAT}),
+    "C224": (
+        {},
+        {
+            "run__restarted": lambda i: float(i == 30),
+            "eval__return_mean": lambda i: -100.0 + 5.0 * min(i, 15) - 40.0 * (i >= 30),
+        },
+    ),
     "C223": ({"learning_starts": 256}, {"replay__duplicate_share": 0.5}),
     "C230": ({}, {"machine__load_per_core": 4.0, "machine__cpu_share": 0.3}),
     "C241": ({"algorithm": "ppo", "learning_rate": 0.05}, {"policy__kl": 0.5, **FLAT}),

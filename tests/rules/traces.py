@@ -158,6 +158,16 @@ TRACES: Mapping[str, tuple[Trace, Trace]] = {
     "D017": (trace(observation__constant_share=1.0), trace(observation__constant_share=0.4)),
     "D018": (trace(td__terminal_error=0.3), trace(td__terminal_error=0.0)),
     "D019": (trace(replay__truncated_as_terminated=1.0), trace()),
+    "D028": (
+        trace(
+            run__restarted=lambda i: float(i == 30),
+            eval__return_mean=lambda i: -100.0 + 5.0 * min(i, 15) - 40.0 * (i >= 30),
+        ),
+        trace(
+            run__restarted=lambda i: float(i == 30),
+            eval__return_mean=lambda i: -100.0 + 5.0 * min(i, 15) - 10.0 * (i >= 30),
+        ),
+    ),
     "D020": (trace(replay__misaligned_share=0.3), trace()),
     "D021": (
         trace(actor__improvement=-0.2),

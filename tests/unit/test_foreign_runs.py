@@ -91,6 +91,29 @@ def test_unknown_explained_variance_is_no_broken_signal_but_a_nan_loss_is(tmp_pa
     assert [finding.rule for finding in judge(ForeignRun(log)).findings] == ["D001"]
 
 
+@pytest.mark.parametrize(("lost", "found"), [(60.0, True), (5.0, False)])
+def test_a_return_that_falls_where_the_program_was_started_again(
+    tmp_path: Path, lost: float, found: bool
+) -> None:
+    def score(step: int) -> float:
+        return min(100.0, 2.0 * step) - (lost if step >= 60 else 0.0)
+
+    for name, steps, clock in (("1.a", range(60), 0.0), ("2.a", range(60, 90), 5000.0)):
+        events = [
+            scalar(tag, 1000 * s, value, time=clock + 10.0 * s)
+            for s in steps
+            for tag, value in (("rollout/ep_rew_mean", score(s)), ("train/approx_kl", 0.01))
+        ]
+        (tmp_path / f"events.out.tfevents.{name}").write_bytes(file_of(events))
+    run = ForeignRun(tmp_path, family="ppo")
+    restarts = [s.env_steps for s in run.steps() if "run.restarted" in s.signals]
+    assert restarts == [60_000]
+    verdict = judge(run)
+    assert ("D028" in {finding.rule for finding in verdict.findings}) is found
+    if found:
+        assert verdict.diagnoses[0].cause == "C224"
+
+
 def test_what_a_restart_replaced_did_not_happen(tmp_path: Path) -> None:
     first = [scalar("charts/SPS", s, 1.0, time=s) for s in range(0, 1000, 10)]
     first += [scalar("eval/episodic_return", s, 5.0, time=s) for s in (0, 400, 800)]

@@ -91,6 +91,17 @@ class _Ring:
         at = (np.arange(self.count - count, self.count)) % SPAN
         return self._values[at]
 
+    def split(self, index: int) -> tuple[Floats, Floats]:
+        at = np.arange(self.count - min(self.count, SPAN), self.count) % SPAN
+        later = self._indices[at] >= index
+        return self._values[at[~later]], self._values[at[later]]
+
+    @property
+    def last_raised(self) -> int | None:
+        at = np.arange(self.count - min(self.count, SPAN), self.count) % SPAN
+        raised = np.flatnonzero(self._values[at] > 0)
+        return int(self._indices[at[raised[-1]]]) if len(raised) else None
+
     @property
     def latest(self) -> float:
         return float(self._values[(self.count - 1) % SPAN])
@@ -117,6 +128,16 @@ class Window:
             if ring is None:
                 ring = rings[name] = _Ring()
             ring.append(step.index, value)
+
+    def last_raised(self, name: str) -> int | None:
+        """The index of the newest Step that had this signal above zero, if it is remembered."""
+        ring = self._rings.get(name)
+        return ring.last_raised if ring else None
+
+    def split(self, name: str, index: int) -> tuple[Floats, Floats]:
+        """What is remembered of a signal: before the Step of this index, and from it on."""
+        ring = self._rings.get(name)
+        return ring.split(index) if ring else (np.empty(0), np.empty(0))
 
     def has(self, *names: str) -> bool:
         """Whether all these signals have been seen."""

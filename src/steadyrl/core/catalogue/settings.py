@@ -10,6 +10,13 @@ SIGNALS = (
         "setting.gradient_clip", "gradient clip in force", "norm", "train/gradient_clip", "last"
     ),
     signal(
+        "run.restarted",
+        "1 where a log goes on after its program was started again",
+        "count",
+        "run/restarted",
+        "max",
+    ),
+    signal(
         "train.updates",
         "updates so far: gradient steps, or rollouts learned from (PPO, TRPO)",
         "count",

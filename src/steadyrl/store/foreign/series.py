@@ -20,7 +20,9 @@ from steadyrl.core.records import Step
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 
-_EPISODIC = ("rollout.", "eval.")  # recorded when episodes end, not when the networks learn
+_EPISODIC = ("rollout.", "eval.", "run.")  # recorded when something else happens than an update
+_PAUSE = 60.0  # seconds without a value, and
+_LONG = 30.0  # times as long as usual: the program was not running
 _INTERLEAVED = 0.1  # share of backward steps above which several writers share a log
 
 
@@ -62,8 +64,11 @@ class Series:
         return len(self.steps)
 
 
+NOTHING = Series(np.empty(0, dtype=np.int64), np.empty(0), np.empty(0), np.empty(0))
+
+
 def without_restarts(signals: Mapping[str, Series]) -> tuple[dict[str, Series], int]:
-    """By rising steps, and how many values restarts have replaced.
+    """By rising steps, with the restarts as a signal, and how many values they have replaced.
 
     Where a log goes back and on from there, the run was restarted: whatever had been recorded
     beyond that point is history that did not happen. A single late value is put in its place.
@@ -77,7 +82,23 @@ def without_restarts(signals: Mapping[str, Series]) -> tuple[dict[str, Series], 
         replaced += int(np.count_nonzero(void))
         rest = series.take(~void)
         result[name] = rest.take(np.argsort(rest.steps, kind="stable"))
-    return result, replaced
+    begun = _begun(result, [step for step, _ in restarts])
+    return (result | {"run.restarted": begun} if len(begun) else result), replaced
+
+
+def _begun(signals: Mapping[str, Series], back: Sequence[int]) -> Series:
+    """Where the program was started again: where the log went back, and after long silences."""
+    longest = max(signals.values(), key=len, default=NOTHING)
+    if not len(longest):
+        return NOTHING
+    with np.errstate(invalid="ignore", over="ignore"):  # clocks may say anything
+        waits = np.diff(longest.times)
+    waits[~np.isfinite(waits)] = 0.0
+    usual = float(np.median(waits)) if len(waits) else 0.0
+    silent = np.flatnonzero(waits > max(_PAUSE, _LONG * usual)) + 1
+    steps = np.unique(np.concatenate([longest.steps[silent], np.array(back, dtype=np.int64)]))
+    at = np.minimum(np.searchsorted(longest.steps, steps), len(longest) - 1)
+    return Series(steps, longest.times[at], np.ones(len(steps)), longest.order[at])
 
 
 def _restarts(series: Series) -> list[tuple[int, float]]:
