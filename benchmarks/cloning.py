@@ -20,7 +20,7 @@ import steadyrl
 from steadyrl.algorithms.training import prepare
 from steadyrl.core.configs import parse_config
 from steadyrl.environments.demonstrated import scripted_demonstrations
-from steadyrl.experience.demonstrations import write_npz
+from steadyrl.experience.demonstration_files import write_npz
 
 PEER = ROOT / ".venv-imitation" / "bin" / "python"
 BATCHES = (32, 256)

@@ -43,7 +43,7 @@ TAGS = [
 OURS = """
 import json, sys, time
 from pathlib import Path
-from steadyrl.store.foreign.event_files import EventFolder
+from steadyrl.store.foreign.event_folder import EventFolder
 start = time.perf_counter()
 found = {}
 for folder in sorted(p for p in Path(sys.argv[1]).iterdir()):

@@ -10,9 +10,10 @@ import pytest
 from steadyrl.algorithms import ddpg, on_policy_learner, ppo, training, trpo
 from steadyrl.algorithms.bc_learner import BCLearner
 from steadyrl.algorithms.training import prepare
+from steadyrl.core.adam import Adam
 from steadyrl.core.configs.ddpg import DDPGConfig
 from steadyrl.core.configs.run import RunConfig
-from steadyrl.core.networks import Adam, DenseNetwork
+from steadyrl.core.networks import DenseNetwork
 from steadyrl.core.records import Diagnosis, Finding
 from steadyrl.experience.replay import ReplayBuffer
 from steadyrl.experiments.executor import HERE

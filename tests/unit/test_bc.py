@@ -18,7 +18,8 @@ from steadyrl.core.cloning import terms, terms_and_slopes
 from steadyrl.core.configs import parse_config
 from steadyrl.core.configs.bc import BCConfig
 from steadyrl.core.errors import ConfigError, DataError
-from steadyrl.experience.demonstrations import Demonstrations, made, write_npz
+from steadyrl.experience.demonstration_files import write_npz
+from steadyrl.experience.demonstrations import Demonstrations, made
 from steadyrl.experiments.verify_resume import compare_runs
 from steadyrl.run import resume, train
 from steadyrl.scribe import Observers

@@ -17,7 +17,8 @@ from steadyrl.core.configs import load_config
 from steadyrl.core.configs.ddpg import DDPGConfig
 from steadyrl.core.errors import ConfigError
 from steadyrl.experiments import compare as compare_module
-from steadyrl.experiments.compare import Comparison, History, compare, judge_arms
+from steadyrl.experiments.compare import Comparison, compare, judge_arms
+from steadyrl.experiments.history import History
 from steadyrl.experiments.studies import (
     STUDIES,
     c1_large_batch,

@@ -13,7 +13,8 @@ import pytest
 from steadyrl.core.errors import DataError
 from steadyrl.environments.assembly import AssemblyEnv
 from steadyrl.environments.demonstrated import scripted_demonstrations
-from steadyrl.experience.demonstrations import made, read_demonstrations, write_npz
+from steadyrl.experience.demonstration_files import read_demonstrations, write_npz
+from steadyrl.experience.demonstrations import made
 
 ROWS = 12
 

@@ -11,7 +11,8 @@ import pytest
 
 from steadyrl.cli.main import main
 from steadyrl.environments.demonstrated import scripted_demonstrations
-from steadyrl.experience.demonstrations import Demonstrations, made, write_npz
+from steadyrl.experience.demonstration_files import write_npz
+from steadyrl.experience.demonstrations import Demonstrations, made
 from steadyrl.experiments.demo_inspect import inspect
 from steadyrl.experiments.demo_replay import _distance, _late, _mean, judge
 

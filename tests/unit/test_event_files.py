@@ -12,7 +12,8 @@ from tensorboard.compat.proto import event_pb2, summary_pb2, tensor_pb2
 from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
 
 from steadyrl.store.foreign.checksums import masked_crc32c
-from steadyrl.store.foreign.event_files import EventFile, EventFolder
+from steadyrl.store.foreign.event_files import EventFile
+from steadyrl.store.foreign.event_folder import EventFolder
 from steadyrl.store.foreign.event_record import Malformed, parse_record
 
 QUICK = settings(

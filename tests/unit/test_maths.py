@@ -6,7 +6,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steadyrl.core.networks import Adam, DenseNetwork, Output
+from steadyrl.core.adam import Adam
+from steadyrl.core.networks import DenseNetwork, Output
 from steadyrl.core.normalize import RunningMoments
 from steadyrl.core.seeding import Generators, integer_seed
 

@@ -11,7 +11,8 @@ import pytest
 from steadyrl.cli.main import main
 from steadyrl.core.configs import load_config
 from steadyrl.core.configs.ddpg import DDPGConfig
-from steadyrl.experiments.rescue import changes_the_task, improves, rescue
+from steadyrl.experiments.candidates import changes_the_task, improves
+from steadyrl.experiments.rescue import rescue
 from steadyrl.experiments.trials import Outcome, Trial, read_outcome, run_trial
 from steadyrl.store.run_directory import RunDirectory
 

@@ -13,11 +13,12 @@ from gymnasium.spaces import Box
 from numpy.typing import NDArray
 from torch import Tensor
 
+from steadyrl.core.adam import Adam
 from steadyrl.core.cloning import Terms, terms
 from steadyrl.core.configs.bc import BCConfig
 from steadyrl.core.errors import DataError
 from steadyrl.core.module_network import ModuleNetwork, dense_module, image_module
-from steadyrl.core.networks import Adam, DenseNetwork, Network
+from steadyrl.core.networks import DenseNetwork, Network
 from steadyrl.core.seeding import Generators, integer_seed
 from steadyrl.experience.demonstrations import Demonstrations, channels_first
 

@@ -11,9 +11,10 @@ from gymnasium.spaces import Box
 from numpy.typing import NDArray
 from torch import Tensor
 
+from steadyrl.core.adam import Adam
 from steadyrl.core.configs.ddpg import DDPGConfig
 from steadyrl.core.errors import EnvironmentFault
-from steadyrl.core.networks import Adam, DenseNetwork, norm
+from steadyrl.core.networks import DenseNetwork, norm
 from steadyrl.core.normalize import RunningMoments
 from steadyrl.core.seeding import Generators, integer_seed
 from steadyrl.environments.envs import Envs

@@ -11,14 +11,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from steadyrl.core.adam import Adam
 from steadyrl.core.advantages import advantages, explained_variance
 from steadyrl.core.configs.ppo import OnPolicyConfig
 from steadyrl.core.conv_network import SMALLEST, ConvNetwork
 from steadyrl.core.errors import ConfigError, TrainingDiverged
-from steadyrl.core.networks import ActingNetwork, Adam, DenseNetwork
+from steadyrl.core.networks import ActingNetwork, DenseNetwork
 from steadyrl.core.noise_scale import NoiseMeter
 from steadyrl.core.normalize import RewardScale, RunningMoments
-from steadyrl.core.policies import policy_for
+from steadyrl.core.policies import Policy, policy_for
 from steadyrl.core.records import Step
 from steadyrl.core.seeding import Generators, integer_seed
 from steadyrl.core.signals import Meter
@@ -253,6 +254,13 @@ def observation_spread(observations: Array) -> dict[str, float]:
     if len(varying):
         signals["observation.scale_ratio"] = float(varying.max() / (varying.min() + 1e-12))
     return signals
+
+
+def entropy_share(policy: Policy, entropy: float) -> dict[str, float]:
+    """Of the largest possible; continuous actions have no largest, one button has none at all."""
+    if policy.extra or policy.outputs < 2:
+        return {}
+    return {"policy.entropy_share": entropy / math.log(policy.outputs)}
 
 
 def deviations(log_stds: torch.Tensor) -> dict[str, float]:

@@ -18,6 +18,7 @@ from steadyrl.algorithms.on_policy_learner import (
     OnPolicyLearner,
     collect,
     deviations,
+    entropy_share,
     finish_step,
     with_advantages,
 )
@@ -185,17 +186,15 @@ def add_gradients(
     values = critic.forward(part.observations)[:, 0]
     loss, errors = value_loss(values, part.values, part.returns, config.value_clip)
     critic.backward((share * config.value_weight * errors)[:, None])
-    signals = {
+    return {
         "policy.loss": surrogate.loss,
         "policy.clip_fraction": surrogate.clip_fraction,
         "policy.ratio_max": surrogate.ratio_max,
         "policy.entropy": entropy,
+        **entropy_share(policy, entropy),
         "value.loss": loss,
         "kl": surrogate.kl,
     }
-    if not policy.extra and policy.outputs > 1:
-        signals["policy.entropy_share"] = entropy / math.log(policy.outputs)
-    return signals
 
 
 def after_update(learner: OnPolicyLearner, data: Samples) -> dict[str, float]:

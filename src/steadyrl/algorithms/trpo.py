@@ -20,6 +20,7 @@ from steadyrl.algorithms.on_policy_learner import (
     OnPolicyLearner,
     collect,
     deviations,
+    entropy_share,
     finish_step,
     with_advantages,
 )
@@ -95,29 +96,22 @@ def update_policy(learner: OnPolicyLearner, data: Samples, config: TRPOConfig) -
     learner.failures = 0 if found.success else learner.failures + 1
     ratios = (policy.log_prob(kept[0], kept[1], data.actions) - data.log_probs).abs()
     promised = found.fraction * float(slope @ step)
+    entropy = float(policy.entropy(*kept).mean())
     signals = {
         **describe_search(found, solution, promised, config),
+        **describe_bonus(slope, entropy_slope),
         "trpo.failed_in_a_row": float(learner.failures),
         "policy.first_ratio_error": float(ratios.max()),
         "policy.gradient_norm": norm(slope),
         "policy.gradient_norm_max": norm(slope),
         "policy.update_ratio": share_moved(actor, before),
-        "policy.entropy": float(policy.entropy(*kept).mean()),
+        "policy.entropy": entropy,
+        **entropy_share(policy, entropy),
         "setting.entropy_weight": bonus,
         "setting.max_kl": config.max_kl,
         "setting.damping": config.damping,
     }
-    surrogate_slope = slope - entropy_slope
-    if bonus and norm(surrogate_slope) > 0:
-        signals["trpo.entropy_pull"] = norm(entropy_slope) / norm(surrogate_slope)
-        signals["trpo.surrogate_cosine"] = float(
-            torch.cosine_similarity(surrogate_slope, slope, dim=0)
-        )
-    if policy.extra:
-        signals |= deviations(actor.extra)
-    elif policy.outputs > 1:
-        signals["policy.entropy_share"] = signals["policy.entropy"] / math.log(policy.outputs)
-    return signals
+    return signals | (deviations(actor.extra) if policy.extra else {})
 
 
 def objective(
@@ -203,6 +197,17 @@ def describe_search(
     for reason in reasons:
         signals[f"trpo.failed_{reason.replace(' ', '_')}"] = float(found.failure == reason)
     return signals
+
+
+def describe_bonus(slope: Tensor, entropy_slope: Tensor) -> dict[str, float]:
+    """How hard the entropy bonus pulls, and how far it turns the surrogate's gradient."""
+    surrogate = slope - entropy_slope
+    if not (norm(entropy_slope) > 0 and norm(surrogate) > 0):
+        return {}
+    return {
+        "trpo.entropy_pull": norm(entropy_slope) / norm(surrogate),
+        "trpo.surrogate_cosine": float(torch.cosine_similarity(surrogate, slope, dim=0)),
+    }
 
 
 def fit_critic(

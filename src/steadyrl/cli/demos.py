@@ -45,7 +45,7 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
 
 
 def _inspect(arguments: argparse.Namespace) -> int:
-    from steadyrl.experience.demonstrations import read_demonstrations
+    from steadyrl.experience.demonstration_files import read_demonstrations
     from steadyrl.experiments.demo_inspect import inspect, rows_of
     from steadyrl.report.demos import write_inspection
 
@@ -83,7 +83,7 @@ def _replay(arguments: argparse.Namespace) -> int:
 
 def _make(arguments: argparse.Namespace) -> int:
     from steadyrl.environments.demonstrated import scripted_demonstrations
-    from steadyrl.experience.demonstrations import write_npz
+    from steadyrl.experience.demonstration_files import write_npz
     from steadyrl.store.files import disk_errors
 
     if arguments.path.suffix != ".npz":

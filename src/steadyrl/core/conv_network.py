@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from steadyrl.core.networks import Precision, orthogonal
+from steadyrl.core.initial import orthogonal
+from steadyrl.core.networks import Precision
 
 CHUNK = 64
 KEPT = 4096  # rows; 86 kB each

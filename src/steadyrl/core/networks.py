@@ -8,7 +8,6 @@ tensor here requires a gradient, so autograd has nothing to record and needs no 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Literal, Protocol
@@ -17,6 +16,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+
+from steadyrl.core.initial import orthogonal, uniform
 
 Output = Literal["linear", "tanh"]
 Hidden = Literal["relu", "tanh"]
@@ -91,7 +92,7 @@ class DenseNetwork:
         self.sizes, self.output, self.precision = tuple(sizes), output, precision
         self.hidden, self.device = hidden, torch.device(device)
         shapes = [(outputs, inputs) for inputs, outputs in pairwise(sizes)]
-        initial = _uniform(self.sizes, seed) if gain is None else orthogonal(shapes, seed, gain)
+        initial = uniform(self.sizes, seed) if gain is None else orthogonal(shapes, seed, gain)
         self.parameters = torch.cat((initial, torch.zeros(extra))).to(self.device)
         self.gradient = torch.zeros_like(self.parameters)
         self.extra = self.parameters[len(initial) :]
@@ -283,100 +284,6 @@ def norm(vector: Tensor) -> float:
 def share_moved(network: Network, before: Tensor) -> float:
     """How far the weights have moved, as a share of their own size."""
     return norm(network.parameters - before) / (norm(before) + 1e-12)
-
-
-class Adam:
-    """Adam (Kingma & Ba, 2015) on a network's flat parameters; measures the gradient norm.
-
-    One fused pass over the vectors, without torch.optim's bookkeeping, which costs more than it.
-    """
-
-    FIRST_DECAY = 0.9
-
-    def __init__(self, network: Network, epsilon: float = 1e-8) -> None:
-        self._epsilon = epsilon
-        self._second_decay = 0.999
-        self._network = network
-        self._steps = 0
-        self._count = torch.zeros((), device=network.device)
-        self._mean = torch.zeros_like(network.parameters)
-        self._square = torch.zeros_like(network.parameters)
-
-    def step(
-        self,
-        learning_rate: float,
-        clip: float | None = None,
-        *,
-        size: float | None = None,
-        second_decay: float = 0.999,
-    ) -> float:
-        """One step along the network's gradient; returns the gradient's norm before clipping.
-
-        `size` is that norm, if the caller has measured it.
-        """
-        gradient = self._network.gradient
-        self._second_decay = second_decay
-        # Measured before clipping: afterwards every explosion looks like the clip value.
-        size = norm(gradient) if size is None else size
-        if clip is not None and size > clip:
-            gradient.mul_(clip / size)
-        self._steps += 1
-        torch._fused_adam_(
-            [self._network.parameters],
-            [gradient],
-            [self._mean],
-            [self._square],
-            [],
-            [self._count.fill_(self._steps)],
-            lr=learning_rate,
-            beta1=self.FIRST_DECAY,
-            beta2=self._second_decay,
-            weight_decay=0.0,
-            eps=self._epsilon,
-            amsgrad=False,
-            maximize=False,
-        )
-        return size
-
-    def surprise(self) -> float:
-        """The current gradient's square over its running mean: above 1 Adam lags behind."""
-        held = self._square / (1.0 - self._second_decay ** max(1, self._steps))
-        gradient = self._network.gradient
-        return float((gradient * gradient).sum() / (held.sum() + 1e-30))
-
-    def state_dict(self) -> dict[str, Any]:
-        """The moments and the step count."""
-        mean, square = self._mean.cpu().numpy().copy(), self._square.cpu().numpy().copy()
-        return {"steps": self._steps, "mean": mean, "square": square}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Back to a recorded state."""
-        self._steps = int(state["steps"])
-        self._mean.copy_(torch.from_numpy(np.asarray(state["mean"])))
-        self._square.copy_(torch.from_numpy(np.asarray(state["square"])))
-
-
-def orthogonal(shapes: Sequence[tuple[int, ...]], seed: int, gain: float) -> Tensor:
-    """Orthogonal weights, gain sqrt(2) and `gain` for the last layer; biases 0, as PPO likes it."""
-    generator = torch.Generator().manual_seed(seed)
-    parts = []
-    for index, shape in enumerate(shapes):
-        weight = torch.empty(shape)
-        scale = gain if index == len(shapes) - 1 else math.sqrt(2.0)
-        torch.nn.init.orthogonal_(weight, gain=scale, generator=generator)
-        parts += [weight.flatten(), torch.zeros(shape[0])]
-    return torch.cat(parts)
-
-
-def _uniform(sizes: Sequence[int], seed: int) -> Tensor:
-    """Uniform in ±1/sqrt(inputs), weights and biases: torch's own default for linear layers."""
-    generator = torch.Generator().manual_seed(seed)
-    parts = []
-    for inputs, outputs in pairwise(sizes):
-        bound = 1.0 / math.sqrt(inputs)
-        values = torch.rand(outputs * (inputs + 1), generator=generator)
-        parts.append(values * (2.0 * bound) - bound)
-    return torch.cat(parts)
 
 
 def _views(flat: Tensor, sizes: Sequence[int]) -> list[tuple[Tensor, Tensor]]:

@@ -9,7 +9,8 @@ import numpy as np
 from steadyrl.core.configs.bc import BCConfig, DemonstrationsConfig
 from steadyrl.core.errors import SteadyError
 from steadyrl.environments.assembly import AssemblyEnv, expert
-from steadyrl.experience.demonstrations import Demonstrations, made, read_demonstrations
+from steadyrl.experience.demonstration_files import read_demonstrations
+from steadyrl.experience.demonstrations import Demonstrations, made
 
 
 def load_demonstrations(config: DemonstrationsConfig) -> Demonstrations:

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.records import without_nan
 from steadyrl.experiments.executor import HERE, Executor
+from steadyrl.experiments.history import Floats, History, read_history
 from steadyrl.experiments.statistics import (
     Estimate,
     bootstrap,
@@ -26,58 +26,12 @@ from steadyrl.experiments.statistics import (
     paired_difference,
     probability_of_improvement,
 )
-from steadyrl.experiments.trials import Outcome, Trial, run_trials
+from steadyrl.experiments.trials import Trial, run_trials
 from steadyrl.store.files import write_json
-from steadyrl.store.run_directory import RunDirectory
-
-Floats = NDArray[np.float64]
 
 FEWEST_SEEDS = 3  # before the first look
 GRID = 60  # points of a curve
-COLLAPSED = 0.5  # share of the gain that is lost at the end
 THRESHOLD = 0.8  # of the way from the common start to the best final return
-
-
-@dataclass(frozen=True)
-class History:
-    """One run's evaluations and what it cost."""
-
-    seed: int
-    env_steps: Floats
-    returns: Floats
-    final: float
-    status: str
-    severe: Sequence[str]
-    seconds: float
-    total_env_steps: int
-    path: str
-
-    @property
-    def complete(self) -> bool:
-        """It ran to its end and has a final return."""
-        return self.status == "finished" and math.isfinite(self.final)
-
-    @property
-    def drawdown(self) -> float:
-        """The deepest fall from the best so far, as a share of all that was ever gained."""
-        if len(self.returns) < 2:
-            return math.nan
-        best = np.maximum.accumulate(self.returns)
-        gained = float(best[-1] - self.returns[0])
-        return float((best - self.returns).max() / gained) if gained > 0 else math.nan
-
-    @property
-    def collapsed(self) -> bool:
-        """Not finished, or most of the gain lost at the end."""
-        if self.status != "finished" or not len(self.returns):
-            return True
-        gained = float(self.returns.max() - self.returns[0])
-        return gained > 0 and float(self.returns.max()) - self.final > COLLAPSED * gained
-
-    def reached(self, threshold: float) -> float:
-        """Env steps until the threshold was first reached; infinite if never."""
-        above = np.flatnonzero(self.returns >= threshold)
-        return float(self.env_steps[above[0]]) if len(above) else math.inf
 
 
 @dataclass(frozen=True)
@@ -190,24 +144,6 @@ def judge_arms(
         result.contrasts.append(Contrast(name, names[0], difference, improvement, clear))
     result.message = _message(result)
     return result
-
-
-def read_history(outcome: Outcome) -> History:
-    """A run's evaluations from its files."""
-    store = RunDirectory.open(outcome.path)
-    evaluated = [step for step in store.steps() if "eval.return_mean" in step.signals]
-    summary = store.summary() or {}
-    return History(
-        seed=store.config.seed,
-        env_steps=np.array([step.env_steps for step in evaluated], dtype=float),
-        returns=np.array([step.signals["eval.return_mean"] for step in evaluated]),
-        final=outcome.final_return,
-        status=outcome.status,
-        severe=outcome.severe,
-        seconds=float(summary.get("seconds", math.nan)),
-        total_env_steps=int(summary.get("env_steps", 0)),
-        path=str(outcome.path),
-    )
 
 
 def slug(name: str) -> str:

@@ -7,40 +7,28 @@ fix) and a random fix: a remedy that does no better than those is no remedy.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.records import Diagnosis, Finding, without_nan
-from steadyrl.core.seeding import derived_seed
+from steadyrl.experiments.candidates import (
+    Candidate,
+    candidates_for,
+    changes_the_task,
+    choose,
+    improves,
+)
 from steadyrl.experiments.executor import HERE, Executor
 from steadyrl.experiments.trials import Outcome, Trial, read_outcome, run_trial, run_trials
-from steadyrl.stability.monitor import Monitor
-from steadyrl.stability.remedies import REMEDIES
-from steadyrl.stability.window import Window
 from steadyrl.store.files import write_atomically, write_json
 from steadyrl.store.run_directory import RunDirectory
 from steadyrl.verdict import judge
 
-MAX_CANDIDATES = 3
-MAX_CLONES = 9  # cloning is cheap: everything that may help is tried and compared
 FRESH_SEED = 1000  # verification seeds start this far from the config's own
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A set of changed settings to be tried, and where the idea came from."""
-
-    name: str
-    origin: str  # a cause, "random fix", or "asked for"
-    changes: Mapping[str, Any]
-    restart: bool
 
 
 @dataclass
@@ -110,7 +98,7 @@ def rescue(
     result.control = control
     cloned = config.algorithm == "bc"
     result.tried = [_account(c, outcomes[c.name], control, cloned) for c in candidates]
-    chosen = _choose(candidates, outcomes, control, cloned=cloned)
+    chosen = choose(candidates, outcomes, control, cloned=cloned)
     if chosen is None:
         result.status, result.message = "no remedy", "no change did better than the control"
         return _written(result, folder)
@@ -137,7 +125,7 @@ def _plan(
             "diagnoses": [diagnosis.to_json() for diagnosis in verdict.diagnoses],
             "candidates": [
                 asdict(candidate)
-                for candidate in _candidates(config, original, verdict.diagnoses, also)
+                for candidate in candidates_for(config, original, verdict.diagnoses, also)
             ],
         }
         write_atomically(file, json.dumps(plan, indent=2).encode())
@@ -147,49 +135,6 @@ def _plan(
         [Diagnosis.from_json(record) for record in plan["diagnoses"]],
         [Candidate(**record) for record in plan["candidates"]],
     )
-
-
-def _candidates(
-    config: RunConfig,
-    original: Path,
-    diagnoses: Sequence[Diagnosis],
-    also: Sequence[Mapping[str, Any]],
-) -> list[Candidate]:
-    window = window_of(original, config)
-    found: list[Candidate] = []
-    for diagnosis in diagnoses:
-        for identity in diagnosis.remedies:
-            _add(found, identity, f"{diagnosis.cause} {diagnosis.name}", config, window)
-    found = found[: MAX_CLONES if config.algorithm == "bc" else MAX_CANDIDATES]
-    generator = np.random.default_rng(derived_seed(config.seed, "random fix"))
-    for identity in generator.permutation(sorted(REMEDIES)):
-        if _add(found, str(identity), "random fix", config, window):
-            break
-    for changes in also:
-        name = ", ".join(f"{key}={value}" for key, value in changes.items())
-        found.append(Candidate(name, "asked for", dict(changes), restart=True))
-    return found
-
-
-def _add(
-    found: list[Candidate], identity: str, origin: str, config: RunConfig, window: Window
-) -> bool:
-    """Add a remedy's proposal, unless it has none or its changes are among them already."""
-    remedy = REMEDIES[identity]
-    changes = remedy.propose(config, window)
-    if not changes or any(candidate.changes == changes for candidate in found):
-        return False
-    name = f"{identity} {remedy.name}"
-    found.append(Candidate(name, origin, dict(changes), remedy.restart))
-    return True
-
-
-def window_of(run: Path, config: RunConfig) -> Window:
-    """What remedies look at: the run as its monitor saw it last."""
-    monitor = Monitor(config)
-    for step in RunDirectory.open(run).steps():
-        monitor.observe(step)
-    return monitor.window
 
 
 def _trial(candidate: Candidate, config: RunConfig, original: Path, folder: Path) -> Trial:
@@ -204,64 +149,6 @@ def _trial(candidate: Candidate, config: RunConfig, original: Path, folder: Path
         step=good if forked else None,
         changes=candidate.changes,
     )
-
-
-def changes_the_task(changes: Mapping[str, Any]) -> bool:
-    """Whether returns before and after are not comparable."""
-    return any(name.startswith("environment.settings") for name in changes)
-
-
-def improves(
-    outcome: Outcome, control: Outcome, *, task_changed: bool, cloned: bool = False
-) -> bool:
-    """Healthy, and better than the control by more than a tenth of its size.
-
-    If the task itself was changed, returns cannot be compared: then episodes must last half again
-    as long and a step must not be worse. A clone is rescued if it is healthy where the control is
-    not, and fits as well.
-    """
-    if not outcome.healthy:
-        return False
-    if cloned:
-        fits = outcome.final_return >= control.final_return - 0.1 * abs(control.final_return)
-        return not control.healthy and (fits or not math.isfinite(control.final_return))
-    if task_changed:
-        longer = outcome.final_length >= 1.5 * control.final_length
-        step, before = outcome.reward_per_step, control.reward_per_step
-        return longer and step >= before - 0.1 * abs(before)
-    if not math.isfinite(outcome.final_return):
-        return False
-    if not math.isfinite(control.final_return):
-        return not control.healthy
-    return outcome.final_return > control.final_return + 0.1 * abs(control.final_return)
-
-
-def _choose(
-    candidates: Sequence[Candidate],
-    outcomes: Mapping[str, Outcome],
-    control: Outcome,
-    *,
-    cloned: bool,
-) -> Candidate | None:
-    """The best that helps: diagnosed before random or asked for, the same task before another."""
-    helping = [
-        candidate
-        for candidate in candidates
-        if improves(
-            outcomes[candidate.name],
-            control,
-            task_changed=changes_the_task(candidate.changes),
-            cloned=cloned,
-        )
-    ]
-    if not helping:
-        return None
-    diagnosed = [c for c in helping if c.origin not in ("random fix", "asked for")]
-    choice = diagnosed or helping
-    same_task = [c for c in choice if not changes_the_task(c.changes)]
-    if same_task:
-        return max(same_task, key=lambda c: outcomes[c.name].final_return)
-    return max(choice, key=lambda c: outcomes[c.name].final_length)
 
 
 def _verify(

@@ -20,7 +20,7 @@ import numpy as np
 from gymnasium import spaces
 
 from steadyrl.core.errors import EnvironmentFault
-from steadyrl.integrations.watch import one_of
+from steadyrl.integrations.about import one_of
 
 OnFault = Literal["raise", "warn", "record"]
 

@@ -25,6 +25,15 @@ from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 
 from steadyrl.core.configs.foreign import Family
 from steadyrl.core.records import Finding
+from steadyrl.integrations.about import (
+    LOWER,
+    LOWERINGS,
+    About,
+    OnSevere,
+    about_training,
+    one_of,
+    say_on_stderr,
+)
 from steadyrl.integrations.sb3_model import (
     Episodes,
     environment_of,
@@ -34,16 +43,7 @@ from steadyrl.integrations.sb3_model import (
 )
 from steadyrl.integrations.sb3_off_policy import OffPolicyMeter
 from steadyrl.integrations.sb3_on_policy import OnPolicyMeter
-from steadyrl.integrations.watch import (
-    LOWER,
-    LOWERINGS,
-    About,
-    OnSevere,
-    Watch,
-    about_training,
-    one_of,
-    say_on_stderr,
-)
+from steadyrl.integrations.watch import Watch
 from steadyrl.store.foreign.mapping import load_table
 
 FAMILIES: dict[str, Family] = {

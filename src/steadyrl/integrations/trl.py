@@ -23,16 +23,16 @@ from transformers import (
 )
 
 from steadyrl.core.records import Finding
-from steadyrl.integrations.watch import (
+from steadyrl.integrations.about import (
     LOWER,
     LOWERINGS,
     About,
     OnSevere,
-    Watch,
     about_training,
     one_of,
     say_on_stderr,
 )
+from steadyrl.integrations.watch import Watch
 from steadyrl.store.foreign.mapping import load_table
 
 

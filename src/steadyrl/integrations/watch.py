@@ -19,19 +19,17 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self, TypeVar, get_args
+from typing import Any, Self, TypeVar
 
 from steadyrl.core.catalogue import CATALOGUE
-from steadyrl.core.configs.foreign import Doubt, Family, ForeignConfig
-from steadyrl.core.configs.run import EnvironmentConfig
-from steadyrl.core.errors import ConfigError, SteadyError
+from steadyrl.core.configs.foreign import Family
+from steadyrl.core.errors import SteadyError
 from steadyrl.core.machine import MachineMeter
 from steadyrl.core.records import Diagnosis, Finding, RunSummary, Step
-from steadyrl.stability.causes import MACHINE_FINDINGS
+from steadyrl.integrations.about import About, about_training, config_of, say_on_stderr
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.prescribe import prescriptions
 from steadyrl.stability.remedies import REMEDIES
@@ -41,29 +39,6 @@ from steadyrl.store.run_directory import RunDirectory, free_run_path
 from steadyrl.verdict import names_of_settings
 
 T = TypeVar("T")
-
-# What a callback may do on a severe finding, and how far it lowers a learning rate.
-OnSevere = Literal["report", "stop", "lower_learning_rate"]
-LOWER = 1.0 / 3.0
-LOWERINGS = 3  # at most so many times
-
-
-def say_on_stderr(line: str) -> None:
-    """The default way to tell people."""
-    sys.stderr.write(f"steadyrl: {line}\n")
-
-
-@dataclass(frozen=True, kw_only=True)
-class About:
-    """What is known of a run before it starts."""
-
-    family: Family = "unknown"
-    total_env_steps: int = 0
-    settings: Mapping[str, Any] | None = None
-    environment: str = ""
-    seed: int = 0
-    source: str = "a loop of its own"
-    weaker: Mapping[str, Doubt] | None = None  # default: what the names say
 
 
 class Watch:
@@ -98,7 +73,7 @@ class Watch:
         self._told: set[str] = set()
         path = Path(path)
         self.path = free_run_path(path.parent, path.name)
-        self.config = _config(known, self._names)
+        self.config = config_of(known, self._names)
         self._store: RunDirectory | None = None
         self._began = time.monotonic()
         self._last: Step | None = None
@@ -301,33 +276,3 @@ class Watch:
             best_return=self._best,
             final_return=self._final,
         )
-
-
-def _config(about: About, names: NameTable) -> ForeignConfig:
-    named = about.source == About.source and names is not OWN
-    weaker = names.weaker(names.signals) if about.weaker is None else about.weaker
-    return ForeignConfig.parse(
-        {
-            "source": names.name if named else about.source,
-            "family": about.family.lower(),
-            "total_env_steps": int(about.total_env_steps),
-            "environment": EnvironmentConfig(id=about.environment or "unknown"),
-            "seed": about.seed,
-            "known": names.known(about.settings or {}),
-            "weaker": dict(weaker),
-        },
-        source="Watch",
-    )
-
-
-def one_of(name: str, value: str, allowed: Any) -> Any:
-    """A choice that was spelt rightly."""
-    choices = get_args(allowed)
-    if value not in choices:
-        raise ConfigError(f"{name} = {value!r} is not one of: {', '.join(choices)}.")
-    return value
-
-
-def about_training(findings: Iterable[Finding]) -> list[Finding]:
-    """Findings but those of the machine: a full disk is no reason to change a learning rate."""
-    return [finding for finding in findings if finding.rule not in MACHINE_FINDINGS]

@@ -16,10 +16,10 @@ import numpy as np
 
 from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.seeding import derived_seed
+from steadyrl.experiments.candidates import MAX_CANDIDATES, window_of
 from steadyrl.experiments.executor import Executor
 from steadyrl.experiments.fault_bench import environments  # noqa: F401 - registers them
 from steadyrl.experiments.fault_bench.bench import Result, is_effective, share
-from steadyrl.experiments.rescue import MAX_CANDIDATES, window_of
 from steadyrl.experiments.trials import Trial, is_done, read_outcome, run_trials
 from steadyrl.stability.remedies import REMEDIES
 

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from steadyrl.algorithms import ddpg, on_policy_learner, ppo, training, trpo
-from steadyrl.core.networks import Adam, DenseNetwork
+from steadyrl.core.adam import Adam
+from steadyrl.core.networks import DenseNetwork
 from steadyrl.experience.replay import ReplayBuffer
 
 

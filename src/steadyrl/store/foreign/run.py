@@ -14,7 +14,7 @@ from steadyrl.core.configs.foreign import Family, ForeignConfig
 from steadyrl.core.configs.run import EnvironmentConfig
 from steadyrl.core.errors import RunNotFound, StoreError
 from steadyrl.core.records import Step
-from steadyrl.store.foreign.event_files import EventFolder, event_files
+from steadyrl.store.foreign.event_folder import EventFolder, event_files
 from steadyrl.store.foreign.mapping import (
     CONFIG,
     OTHER,

@@ -1,0 +1,69 @@
+"""What is known of a run that is watched, and what a callback may do about it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from steadyrl.core.configs.foreign import Doubt, Family, ForeignConfig
+from steadyrl.core.configs.run import EnvironmentConfig
+from steadyrl.core.errors import ConfigError
+from steadyrl.core.records import Finding
+from steadyrl.stability.causes import MACHINE_FINDINGS
+from steadyrl.store.foreign.mapping import OWN, NameTable
+
+# What a callback may do on a severe finding, and how far it lowers a learning rate.
+OnSevere = Literal["report", "stop", "lower_learning_rate"]
+LOWER = 1.0 / 3.0
+LOWERINGS = 3  # at most so many times
+
+
+def say_on_stderr(line: str) -> None:
+    """The default way to tell people."""
+    sys.stderr.write(f"steadyrl: {line}\n")
+
+
+@dataclass(frozen=True, kw_only=True)
+class About:
+    """What is known of a run before it starts."""
+
+    family: Family = "unknown"
+    total_env_steps: int = 0
+    settings: Mapping[str, Any] | None = None
+    environment: str = ""
+    seed: int = 0
+    source: str = "a loop of its own"
+    weaker: Mapping[str, Doubt] | None = None  # default: what the names say
+
+
+def config_of(about: About, names: NameTable) -> ForeignConfig:
+    """As rules look at it."""
+    named = about.source == About.source and names is not OWN
+    weaker = names.weaker(names.signals) if about.weaker is None else about.weaker
+    return ForeignConfig.parse(
+        {
+            "source": names.name if named else about.source,
+            "family": about.family.lower(),
+            "total_env_steps": int(about.total_env_steps),
+            "environment": EnvironmentConfig(id=about.environment or "unknown"),
+            "seed": about.seed,
+            "known": names.known(about.settings or {}),
+            "weaker": dict(weaker),
+        },
+        source="Watch",
+    )
+
+
+def one_of(name: str, value: str, allowed: Any) -> Any:
+    """A choice that was spelt rightly."""
+    choices = get_args(allowed)
+    if value not in choices:
+        raise ConfigError(f"{name} = {value!r} is not one of: {', '.join(choices)}.")
+    return value
+
+
+def about_training(findings: Iterable[Finding]) -> list[Finding]:
+    """Findings but those of the machine: a full disk is no reason to change a learning rate."""
+    return [finding for finding in findings if finding.rule not in MACHINE_FINDINGS]
