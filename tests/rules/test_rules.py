@@ -122,6 +122,18 @@ def test_every_cause_names_itself_on_its_own_evidence_and_not_on_health(cause: C
     assert monitor.diagnose()[0].cause == cause.id
 
 
+@pytest.mark.parametrize(("pull", "share", "named"), [(0.7, 0.95, True), (0.7, 0.6, False)])
+def test_a_usual_bonus_is_accused_where_it_outweighs_the_surrogate(
+    pull: float, share: float, named: bool
+) -> None:
+    monitor = Monitor(config_of("trpo", {"entropy_weight": 0.05}))
+    signals = {"trpo__entropy_pull": pull, "policy__entropy_share": share}
+    for step in trace(**signals, setting__entropy_weight=0.05):
+        monitor.observe(step)
+    causes = [diagnosis.cause for diagnosis in monitor.diagnose()]
+    assert ("C246" in causes) is named
+
+
 def test_a_bonus_that_has_decayed_is_not_accused() -> None:
     config = config_of("ppo", {"entropy_weight": 1.0, "entropy_decay": 0.9})
     monitor = Monitor(config)

@@ -235,7 +235,7 @@ TRACES: Mapping[str, tuple[Trace, Trace]] = {
     "D110": (trace(trpo__cg_residual=1.4), trace(trpo__cg_residual=0.6)),
     "D113": (
         trace(setting__entropy_weight=1.0, trpo__entropy_pull=0.5),
-        trace(setting__entropy_weight=0.01, trpo__entropy_pull=3.0),
+        trace(setting__entropy_weight=0.01, trpo__entropy_pull=0.4),
     ),
     "D111": (trace(trpo__kl_share=0.01), trace(trpo__kl_share=lambda i: 0.01 + 0.3 * (i % 2))),
 }

@@ -33,7 +33,7 @@ def prescriptions(
             before = config.value_of(name)
             if before is None and window.has(f"setting.{name}"):
                 before = window.latest(f"setting.{name}")
-            if before is not None or config is ours:
+            if before != after and (before is not None or config is ours):
                 called = (names or {}).get(name, name)
                 parts.append(f"{called} {_short(before)} -> {_short(after)}")
         if parts:

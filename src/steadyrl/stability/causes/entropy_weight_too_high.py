@@ -12,9 +12,14 @@ def weigh(case: Case) -> Weight:
     configured = case.setting("entropy_weight")
     in_force = case.window.has("setting.entropy_weight")
     weight = case.window.latest("setting.entropy_weight") if in_force else configured
-    if weight is None or weight <= USUAL:
+    if weight is None:
         return Weight(0.0)
     finding = case.found("D113", "D105")
+    if weight <= USUAL:
+        # Usual, and yet too much here: what counts is how hard it pulls against the surrogate.
+        if finding is None or finding.rule != "D113":
+            return Weight(0.0)
+        return Weight(0.7, (f"entropy_weight is {weight:g}", finding.message))
     reasons = [f"entropy_weight {weight:g} is above the usual {USUAL:g}"]
     if finding:
         reasons.append(finding.message)

@@ -11,8 +11,11 @@ from steadyrl.stability.window import Window
 
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
-    """A large weight, with a pull that rivals the surrogate's or a policy that stays random."""
+    """A pull that rivals the surrogate's, or a large weight and a policy that stays random."""
     steps, weight = int(limits["steps"]), window.latest("setting.entropy_weight")
+    held = _held_back(window, limits)
+    if held is not None:
+        return held
     if not weight >= limits["weight"] or window.count("setting.entropy_weight") < 2 * steps:
         return None
     pulls = window.last("trpo.entropy_pull", steps)
@@ -34,6 +37,22 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     return None
 
 
+def _held_back(window: Window, limits: Mapping[str, float]) -> Sighting | None:
+    """Whatever the weight: the bonus pulls half as hard or more, and the policy is still random."""
+    few = int(limits["few"])
+    pulls, shares = window.last("trpo.entropy_pull", few), window.last("policy.entropy_share", few)
+    if len(pulls) < few or len(shares) < few or not float(shares.min()) > limits["random"]:
+        return None
+    pull = float(np.median(pulls))
+    if not pull > limits["hard"]:
+        return None
+    return Sighting(
+        f"the entropy bonus pulls {pull:.2g} times as hard as the surrogate, and the policy keeps "
+        f"{float(shares[-1]):.0%} of the largest possible entropy",
+        {"trpo.entropy_pull": pull, "policy.entropy_share": float(shares[-1])},
+    )
+
+
 RULE = Detector(
     id="D113",
     name="entropy-dominates",
@@ -42,9 +61,20 @@ RULE = Detector(
     why="What is bought with entropy is not earned from the task.",
     false_alarms="A bonus that is meant to be strong at first and decays.",
     reads=("setting.entropy_weight",),
-    limits={"weight": 0.1, "pull": 0.25, "share": 0.85, "steps": 10, "progress": 0.5},
+    limits={
+        "weight": 0.1,
+        "pull": 0.25,
+        "share": 0.85,
+        "steps": 10,
+        "progress": 0.5,
+        "hard": 0.5,
+        "random": 0.9,
+        "few": 8,
+    },
     calibrated_on="healthy bench runs with a weight of 0.005 (seed 2000): a pull of 0.01 to 0.04. "
-    "Weights of 0.3 and more: 0.3 to 200",
+    "Weights of 0.3 and more: 0.3 to 200. With a weight of 0.05 healthy runs of trpo/v2 (CartPole, "
+    "Acrobot, seeds 900 and 901) pull 0.4 at most while random; trpo/v2-breakout (seed 0), which "
+    "hardly learns, 0.7",
     detect=detect,
     algorithms=("ppo", "trpo"),
 )
