@@ -14,8 +14,7 @@ from steadyrl.core.configs import load_config
 from steadyrl.core.errors import ConfigError
 
 EPILOG = """\
-CONFIG is a preset name (see 'steadyrl presets') or a YAML file. Every setting is a flag:
-'steadyrl train CONFIG --help' lists them with their values.
+CONFIG is a preset name (see 'steadyrl presets') or a YAML file.
 
 examples:
   steadyrl train ddpg/pendulum --seed 3
