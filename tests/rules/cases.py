@@ -66,6 +66,14 @@ CASES: Mapping[str, tuple[Mapping[str, Any], Changes]] = {
             "trpo__failed_no_improvement": lambda i: float(i % 3 != 0),
         },
     ),
+    "C256": (
+        {"algorithm": "ppo"},
+        {
+            "advantage__std": lambda i: 2.0 if i < 30 else 0.01,
+            "policy__kl": lambda i: 0.5 if 35 <= i < 38 else 0.01,
+            "eval__return_mean": lambda i: -100.0 + 5.0 * min(i, 15) if i < 38 else -95.0,
+        },
+    ),
     "C253": ({"algorithm": "trpo"}, {"trpo__cg_residual": 1.3}),
     "C260": (
         {"algorithm": "bc"},

@@ -176,6 +176,7 @@ ON_POLICY_REMEDIES: dict[str, dict[str, Any]] = {
     "R333": {"algorithm": "trpo", "damping": 50.0},
     "R334": {"algorithm": "trpo", "max_kl": 2.0},
     "R338": {"algorithm": "trpo", "max_kl": 1e-6},
+    "R339": {"algorithm": "ppo"},
     "R335": {"algorithm": "ppo", "value_weight": 0.0},
     "R337": {"algorithm": "ppo"},
     **{f"R34{number}": {"algorithm": "bc"} for number in range(10)},

@@ -237,6 +237,10 @@ TRACES: Mapping[str, tuple[Trace, Trace]] = {
         trace(setting__entropy_weight=1.0, trpo__entropy_pull=0.5),
         trace(setting__entropy_weight=0.01, trpo__entropy_pull=0.4),
     ),
+    "D114": (
+        trace(advantage__std=after(30, 2.0, 0.01), policy__kl=after(35, 0.01, 0.5)),
+        trace(advantage__std=after(30, 2.0, 0.01), policy__kl=after(35, 0.01, 0.05)),
+    ),
     "D111": (trace(trpo__kl_share=0.01), trace(trpo__kl_share=lambda i: 0.01 + 0.3 * (i % 2))),
 }
 

@@ -1,0 +1,30 @@
+"""R339: end an update at a KL of 0.02."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from steadyrl.core.configs.run import RunConfig
+from steadyrl.stability.rules import Remedy
+from steadyrl.stability.window import Window
+
+USUAL = 0.02
+
+
+def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
+    """Where nothing or a larger KL ends it."""
+    if not hasattr(config, "target_kl"):
+        return None
+    return {"target_kl": USUAL} if (config.target_kl or 1.0) > USUAL else None
+
+
+REMEDY = Remedy(
+    id="R339",
+    name="target-kl",
+    effect="End an update when an epoch's KL passes 0.02.",
+    safety="automatic",
+    restart=False,
+    side_effects="Fewer epochs in updates that move far.",
+    propose=propose,
+)
