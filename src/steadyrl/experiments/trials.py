@@ -87,10 +87,10 @@ def run_trial(trial: Trial) -> None:
         if any((path / "checkpoints").glob("step-*")):
             summary = resume(path, guard=trial.guard)
         elif trial.source is not None and trial.step is not None:
-            _set_aside(path)
+            set_aside(path)
             summary = fork(trial.source, trial.step, trial.changes, path, guard=trial.guard)
         else:
-            _set_aside(path)
+            set_aside(path)
             summary, _ = train(trial.config, path, guard=trial.guard)
     except TrainingDiverged:
         return
@@ -146,7 +146,7 @@ def is_done(trial: Trial) -> bool:
     return status in ("finished", "diverged") or (status == "stopped" and trial.guard == "stop")
 
 
-def _set_aside(path: Path) -> None:
+def set_aside(path: Path) -> None:
     """A run cut off before its first checkpoint begins again."""
     number = 1
     while path.exists():

@@ -15,7 +15,7 @@ def weigh(case: Case) -> Weight:
     reasons = [finding.message]
     if case.setting("target_kl") is None:
         reasons.append("no target_kl ends an update that goes too far")
-    return Weight(0.85, tuple(reasons))
+    return Weight(0.7, tuple(reasons))  # a setting far from the usual explains a jump better
 
 
 CAUSE = Cause(
