@@ -72,7 +72,7 @@ bench-speed: $(READY) bench-env
 
 bench-faults: $(READY)
 	$(BIN)/python benchmarks/fault_bench.py --suite ddpg
-	$(BIN)/python benchmarks/fault_bench.py --suite on-policy --healthy-seeds 1 --repair-skip 2
+	$(BIN)/python benchmarks/fault_bench.py --suite on-policy --healthy-seeds 3 --repair-skip 2
 	$(BIN)/python benchmarks/fault_bench.py --suite cloning --seeds 1 --healthy-seeds 1 --repair-seeds 0
 
 bench-overhead: $(READY)
