@@ -117,10 +117,10 @@ def test_a_code_fault_is_caught_and_named_in_a_real_run(
         total_env_steps=400,
         reward_scale=1.0,
     )
-    _caught_and_named(config, name, rule, cause)
+    _assert_caught_and_named(config, name, rule, cause)
 
 
-def _caught_and_named(config: RunConfig, name: str, rule: str, cause: str) -> None:
+def _assert_caught_and_named(config: RunConfig, name: str, rule: str, cause: str) -> None:
     """The rule speaks with the fault in force and not without it, and the cause is the first."""
     monitor = Monitor(config)
     with SUBSTITUTIONS[name](1.0):
@@ -151,12 +151,12 @@ def test_a_code_fault_of_an_on_policy_trainer_is_caught_and_named(
 ) -> None:
     case = SUITES["on-policy"].healthy_case(patient, 0, total_env_steps=16_384)
     config = case.config().replaced({"evaluation.episodes": 0})
-    _caught_and_named(config, name, rule, cause)
+    _assert_caught_and_named(config, name, rule, cause)
 
 
 def test_demonstrations_that_contradict_themselves_are_named() -> None:
     case = SUITES["cloning"].healthy_case("clone-short", 0, total_env_steps=2000)
-    _caught_and_named(case.config(), "actions-shuffled", "D123", "C264")
+    _assert_caught_and_named(case.config(), "actions-shuffled", "D123", "C264")
 
 
 def test_actions_can_be_recorded_late() -> None:
@@ -297,6 +297,23 @@ def test_a_second_prescription_is_tried_where_the_first_fails(
     assert rates["prescribed, within 3 re-runs"]["count"] == 1
     assert rates["random, within 3 re-runs"]["count"] == 0
     assert rates["not repaired by any prescription"] == []
+
+
+def test_a_rerun_under_another_remedy_is_made_again(
+    tmp_path: Path, rerun: dict[str, float]
+) -> None:
+    del rerun
+    (fault,) = (fault for fault in DDPG.faults if fault.name == "learning-rate-high")
+    healthy = [_said(DDPG.healthy_case("pendulum", s), -200.0) for s in range(2)]
+    sick = _said(DDPG.faulty_case(fault, 2, "pendulum", DDPG.first_faulty_seed), -1000.0, "C201")
+    stale, kept = (tmp_path / f"{sick.case.name}--{arm}" for arm in ("prescribed", "none"))
+    same = sick.case.config().replaced({"seed": sick.case.seed + repair.FRESH})
+    for folder, config in ((stale, same), (kept, same)):  # nothing was changed in either
+        RunDirectory.create(folder, config).close()
+        (folder / "summary.json").write_text(json.dumps({"status": "finished"}))
+    repair.repair_rates([*healthy, sick], tmp_path, seeds=1, executor=HERE, say=lambda _line: None)
+    assert not stale.exists()
+    assert kept.exists()
 
 
 def test_harm_is_a_healthy_run_that_its_prescription_spoils(

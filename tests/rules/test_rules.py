@@ -16,11 +16,12 @@ from steadyrl.stability.causes import CAUSES
 from steadyrl.stability.check import check_config
 from steadyrl.stability.checks import CHECKS
 from steadyrl.stability.detectors import DEFAULT, OPTIONAL
+from steadyrl.stability.diagnose import undecided
 from steadyrl.stability.explain import all_rules, explain, find_rule, rules_page
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.probes import ask_all
 from steadyrl.stability.remedies import REMEDIES
-from steadyrl.stability.rules import Cause, Check, Detector, Remedy
+from steadyrl.stability.rules import Case, Cause, Check, Detector, Remedy
 from steadyrl.stability.window import Window
 from tests.rules.traces import CUT_SHORT, TOTAL_ENV_STEPS, TRACES, Trace, trace, trace_of
 
@@ -132,6 +133,19 @@ def test_a_usual_bonus_is_accused_where_it_outweighs_the_surrogate(
         monitor.observe(step)
     causes = [diagnosis.cause for diagnosis in monitor.diagnose()]
     assert ("C246" in causes) is named
+
+
+def test_a_run_that_was_never_restarted_is_not_told_to_look_at_restarts() -> None:
+    config = config_of("ppo", {})
+    monitor = Monitor(config)
+    for step in trace(eval__return_mean=lambda i: -100.0 + 5.0 * min(i, 15) if i < 40 else -95.0):
+        monitor.observe(step)
+    assert "D009" in {finding.rule for finding in monitor.findings}
+    said = " ".join(
+        undecided(Case(findings=monitor.findings, window=monitor.window, config=config))
+    )
+    assert said
+    assert "loading" not in said
 
 
 def test_a_bonus_that_has_decayed_is_not_accused() -> None:

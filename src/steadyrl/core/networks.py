@@ -209,7 +209,8 @@ class DenseNetwork:
         """Of the activation functions: conjugate gradients ask for them ten times in a row."""
         relu = self.hidden == "relu"
         hidden = [(a > 0).to(a.dtype) if relu else 1.0 - a * a for a in activations[:-1]]
-        return [*hidden, 1.0 - activations[-1] * activations[-1]]
+        squashed = self.output == "tanh"
+        return [*hidden, *(1.0 - a * a for a in activations[-1:] if squashed)]
 
     def act(self, observations: NDArray[Any]) -> NDArray[np.float32]:
         """Outputs for a few observations, without keeping anything."""

@@ -26,7 +26,7 @@ CAUSE = Cause(
     explains=("D114", "D102", "D103", "D009", "D011", "D106"),
     evidence_for="A jump of the policy right after advantages have shrunk to a few hundredths.",
     evidence_against="Advantages that are not normalised.",
-    would_decide="A fork from before the jump with target_kl = 0.02.",
+    would_decide="It is decided by D114; a fork from before the jump with target_kl = 0.02 stays.",
     remedies=("R339", "R330"),
     weigh=weigh,
     algorithms=("ppo",),

@@ -19,8 +19,8 @@ CAUSE = Cause(
     explains=("D028", "D009", "D010", "D102", "D011"),
     evidence_for="The return falls exactly where the program was started again.",
     evidence_against="Training episodes and evaluations go on as before.",
-    would_decide="Evaluate the saved model before and after loading it: if it plays as well, look "
-    "at what training needs beside it.",
+    would_decide="It is decided by the moment. Evaluate the saved model before and after loading "
+    "it: if it plays as well, look at what training needs beside it.",
     remedies=("R393",),
     weigh=weigh,
 )
