@@ -21,9 +21,9 @@ import numpy as np
 from common import conclude
 
 from steadyrl.experiments.statistics import wilson
-from steadyrl.stability.causes import MACHINE_FINDINGS
+from steadyrl.judging import judge
 from steadyrl.store.foreign.run import ForeignRun
-from steadyrl.verdict import Verdict, judge
+from steadyrl.verdict import Verdict
 
 CALIBRATION, UNSEEN = 0, 500  # first seeds: rules were looked at with the one, never the other
 LOST = 0.2  # of what healthy runs gain: a fault that costs less is not effective
@@ -190,11 +190,7 @@ def by_callback(folder: Path, case: Case) -> Verdict:
 
 def alarmed(verdict: Verdict, severities: tuple[str, ...]) -> list[str]:
     """Rules that spoke about the training."""
-    return [
-        f.rule
-        for f in verdict.findings
-        if f.severity in severities and f.rule not in MACHINE_FINDINGS
-    ]
+    return [f.rule for f in verdict.findings if f.severity in severities]
 
 
 def share(count: int, total: int) -> dict[str, Any]:

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from steadyrl.experiments.rescue import rescue as rescue
     from steadyrl.integrations.checked_env import CheckedEnv as CheckedEnv
     from steadyrl.integrations.watch import Watch as Watch
+    from steadyrl.judging import diagnose as diagnose
     from steadyrl.run import resume as resume
     from steadyrl.run import train as train
-    from steadyrl.verdict import diagnose as diagnose
 
 __version__ = "0.1.0"
 
@@ -25,7 +25,7 @@ __version__ = "0.1.0"
 _LAZY = {
     "CheckedEnv": "steadyrl.integrations.checked_env",
     "Watch": "steadyrl.integrations.watch",
-    "diagnose": "steadyrl.verdict",
+    "diagnose": "steadyrl.judging",
     "load_config": "steadyrl.core.configs",
     "rescue": "steadyrl.experiments.rescue",
     "resume": "steadyrl.run",

@@ -11,8 +11,10 @@ from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.errors import SteadyError, TrainingDiverged
 from steadyrl.core.machine import MachineMeter
 from steadyrl.core.records import (
+    Diagnosis,
     Evidence,
     Finding,
+    Intervention,
     RunStatus,
     RunSummary,
     Step,
@@ -20,7 +22,7 @@ from steadyrl.core.records import (
 )
 from steadyrl.stability.controllers import CONTROLLERS
 from steadyrl.stability.detectors.non_finite import RULE as NON_FINITE
-from steadyrl.stability.guard import MAX_ACTIONS, choose_action
+from steadyrl.stability.guard import MAX_ACTIONS, Action, choose_action
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.probes import ask_all
 from steadyrl.store.black_box import BLACK_BOX_STEPS, write_black_box
@@ -37,6 +39,7 @@ class Observers:
 
     step: Callable[[Step], None] = lambda _step: None
     finding: Callable[[Finding], None] = lambda _finding: None
+    action: Callable[[Intervention], None] = lambda _intervention: None
 
 
 class Controls:
@@ -117,16 +120,7 @@ class Scribe:
     def survive(self, error: TrainingDiverged, controls: Controls, observers: Observers) -> bool:
         """After divergence: open the black box, and go on from a good checkpoint if allowed."""
         at = self._last or Step(0, 0, 0.0, {})
-        finding = Finding(
-            rule=NON_FINITE.id,
-            name=NON_FINITE.name,
-            severity="severe",
-            step=at.index,
-            env_steps=at.env_steps,
-            message=str(error),
-            evidence={},
-        )
-        self._monitor.findings.append(finding)
+        finding = self._monitor.tell(NON_FINITE, str(error), at)
         self._store.append_event("finding", at.index, **_but(finding.to_json(), "step"))
         self.respond([finding], controls, observers)
         return self._guard == "act" and not controls.stopping
@@ -135,7 +129,7 @@ class Scribe:
         """On a severe finding: look closer, then nothing, stop, or try an automatic remedy."""
         for finding in findings:
             observers.finding(finding)
-        severe = [finding for finding in findings if finding.severity == "severe"]
+        severe = [finding for finding in findings if finding.alarming]
         if not severe:
             return
         worst = severe[0]
@@ -152,23 +146,40 @@ class Scribe:
             controls.stop("stopped", verdict)
         if self._guard != "act":
             return
-        config, window = self._config, self._monitor.window
-        diagnoses = self._monitor.diagnose(self._probes)
-        action = choose_action(diagnoses, config, window, self._tried)
+        action = choose_action(self._diagnose(), self._config, self._monitor.window, self._tried)
         good = self._store.checkpoints.last_good()
         if action is None or good is None or len(self._tried) >= MAX_ACTIONS:
             lacking = "good checkpoint" if action is not None and good is None else "remedy"
             controls.stop("stopped", f"{verdict}. No automatic {lacking} is left to try.")
             return
-        self._tried.add(action.remedy)
+        observers.action(self._act(action, good, worst, verdict))
+
+    def _act(self, action: Action, good: int, worst: Finding, verdict: str) -> Intervention:
+        """Back to the good checkpoint, and on from there with the remedy's settings."""
+        before = {name: self._config.value_of(name) for name in action.changes}
         because = f"{verdict}; {action.reason}"
+        self._tried.add(action.remedy)
         self._remedied |= {name: (value, because) for name, value in action.changes.items()}
         self._go_back(good)
-        self._store.append_event(
-            "action", good, remedy=action.remedy, changes=dict(action.changes), because=because
+        self._probes = {}  # they asked the learner that was left behind
+        intervention = Intervention(
+            found=verdict,
+            found_at=worst.env_steps,
+            step=good,
+            env_steps=self._training.envs.steps_taken,
+            remedy=action.remedy,
+            changes={name: (before[name], value) for name, value in action.changes.items()},
+            because=because,
         )
+        self._store.append_event("action", good, **_but(intervention.to_json(), "step"))
         self._write_changes()
         self._save(good, good=True)  # a kill from here on must not undo the remedy
+        return intervention
+
+    def _diagnose(self) -> list[Diagnosis]:
+        """What explains the findings, with the settings that are in force now."""
+        self._monitor.config = self._config
+        return self._monitor.diagnose(self._probes)
 
     def dump_black_box(self, because: str) -> None:
         """Everything needed to understand a number that is not finite."""
@@ -190,7 +201,7 @@ class Scribe:
         """Save the whole state at the last Step, if that is not saved yet."""
         if self._last is None or self._last.index == self._saved_step:
             return
-        good = not any(f.severity == "severe" for f in self._monitor.findings)
+        good = not any(finding.alarming for finding in self._monitor.findings)
         self._save(self._last.index, good=good)
         self._saved_step, self._saved_at = self._last.index, self._last.env_steps
 
@@ -203,7 +214,7 @@ class Scribe:
         """Write the diagnosis and the summary, and let go of the files."""
         summary = self._summary(status, message)
         try:
-            for diagnosis in self._monitor.diagnose(self._probes):
+            for diagnosis in self._diagnose():
                 last = self._last.index if self._last else 0
                 self._store.append_event("diagnosis", last, **diagnosis.to_json())
             self._store.write_summary(summary)

@@ -1,190 +1,95 @@
-"""A recorded run's verdict: findings and causes, worked out again from its files alone."""
+"""What is said of a run: how it stands, why, and how it ended."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from steadyrl.core.coarsen import coarsen
-from steadyrl.core.configs.foreign import Family, ForeignConfig
-from steadyrl.core.configs.run import RunConfig
-from steadyrl.core.records import Diagnosis, Evidence, Finding
-from steadyrl.stability.diagnose import undecided
-from steadyrl.stability.monitor import Monitor
-from steadyrl.stability.prescribe import prescriptions
-from steadyrl.stability.rules import Case
-from steadyrl.store.foreign.mapping import built_in, load_table
-from steadyrl.store.foreign.run import ForeignRun, is_own
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.core.records import Diagnosis, Finding, Intervention
 
-Recorded = RunDirectory | ForeignRun
-
-BLOCKS = 1000  # longer runs are looked at in blocks, each reduced as the catalogue declares
+Headline = Literal["healthy", "healed", "suspicious", "sick", "failed", "broken off", "cannot tell"]
+UNDISTURBED = ("finished", "recorded", "going")  # statuses that say nothing against a run
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a run, and why."""
+    """What became of a run, and why. What is wrong with the machine is said apart."""
 
     run: str
     steps: int
-    findings: Sequence[Finding]
+    findings: Sequence[Finding]  # of the training, as it went on after the guard last acted
     diagnoses: Sequence[Diagnosis]
     undecided: Sequence[str]
-    unmeasured: dict[str, list[str]]
+    unmeasured: Mapping[str, list[str]]
+    status: str  # as in its summary; else "recorded" (by others), "going" or "broken off"
+    message: str = ""  # why it ended so
+    doubts: Sequence[str] = ()  # why silence of the rules would not mean health
+    interventions: Sequence[Intervention] = ()
+    settings_changed: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)  # since the start
+    machine: Sequence[Finding] = ()
+    machine_diagnoses: Sequence[Diagnosis] = ()
     source: str = ""  # which program recorded it, if another
     problems: Sequence[str] = ()  # what was not intact in its files
     advice: Mapping[str, str] = field(default_factory=dict)  # how to record a missing signal
     changes: Mapping[str, str] = field(default_factory=dict)  # by remedy: settings, before -> after
+    block: int = 1  # Steps that detectors saw as one: of a long run more than one
 
     @property
-    def headline(self) -> str:
-        """One word for tables."""
-        if not self.steps and not self.findings:
-            return "not measured"
+    def headline(self) -> Headline:
+        """One word for tables. Healthy is said only if there was enough to see it."""
         severities = {finding.severity for finding in self.findings}
         if "severe" in severities:
             return "sick"
-        return "suspicious" if "warning" in severities else "healthy"
+        if self.status in ("failed", "diverged"):
+            return "failed"
+        if self.status not in UNDISTURBED:
+            return "broken off"
+        if "warning" in severities:
+            return "suspicious"
+        if self.doubts:
+            return "cannot tell"
+        return "healed" if self.interventions else "healthy"
+
+    @property
+    def sentence(self) -> str:
+        """The headline and what belongs to it: the first line wherever a run is told of."""
+        headline, message = self.headline, self.message
+        said = f"{headline} so far" if self.status == "going" else headline
+        actions = "; ".join(action.told for action in self.interventions)
+        if headline == "healed":
+            return f"{said} by the guard: {actions}"
+        reason = message if headline in ("failed", "broken off") else ""
+        if headline == "cannot tell":
+            reason = "; ".join(self.doubts)
+        parts = [f"{said}: {reason}" if reason else said]
+        if headline == "sick" and self.status not in UNDISTURBED:
+            parts.append(f"{self.status}: {message}" if message else self.status)
+        if actions:
+            parts.append(f"the guard changed {actions}")
+        return "; ".join(parts)
 
     def to_json(self) -> dict[str, Any]:
         """As a plain dictionary."""
         return {
             "run": self.run,
             "verdict": self.headline,
+            "sentence": self.sentence,
+            "status": self.status,
+            "message": self.message,
             "steps": self.steps,
             "findings": [finding.to_json() for finding in self.findings],
             "diagnoses": [diagnosis.to_json() for diagnosis in self.diagnoses],
             "undecided": list(self.undecided),
-            "unmeasured": self.unmeasured,
+            "unmeasured": dict(self.unmeasured),
+            "doubts": list(self.doubts),
+            "interventions": [action.to_json() for action in self.interventions],
+            "settings_changed": {n: list(pair) for n, pair in self.settings_changed.items()},
+            "machine": [finding.to_json() for finding in self.machine],
+            "machine_diagnoses": [diagnosis.to_json() for diagnosis in self.machine_diagnoses],
             "source": self.source,
             "problems": list(self.problems),
             "advice": dict(self.advice),
             "changes": dict(self.changes),
+            "block": self.block,
         }
-
-
-def open_run(path: Path) -> Recorded:
-    """A run of ours, or what another program recorded."""
-    if is_own(path) or not path.exists():
-        return RunDirectory.open(path)
-    return ForeignRun(path)
-
-
-def diagnose(
-    path: str | Path,
-    *,
-    mapping: str | Path | None = None,
-    family: Family | None = None,
-    total_env_steps: int = 0,
-    settings: Mapping[str, Any] | None = None,
-) -> Verdict:
-    """What `steadyrl diagnose` finds in one run, ours or another program's.
-
-    The options are about runs of other programs: what names mean (a built-in table or a YAML file),
-    which algorithm it is, its budget and its hyperparameters.
-    """
-    path = Path(path)
-    if is_own(path) or not path.exists():
-        return judge(RunDirectory.open(path))
-    run = ForeignRun(
-        path,
-        mapping=load_table(mapping) if mapping else None,
-        family=family,
-        total_env_steps=total_env_steps,
-        settings=dict(settings or {}),
-    )
-    return judge(run)
-
-
-def judge(run: Path | Recorded) -> Verdict:
-    """Judge a recorded run."""
-    store = open_run(run) if isinstance(run, Path) else run
-    return _judge_own(store) if isinstance(store, RunDirectory) else _judge_foreign(store)
-
-
-def _judge_foreign(run: ForeignRun) -> Verdict:
-    monitor = Monitor(run.config)
-    count = 0
-    for step in run.steps():
-        monitor.observe(step)
-        count += 1
-    unmeasured = monitor.unmeasured()
-    lacking = sorted({name for names in unmeasured.values() for name in names})
-    hints = run.mapping.advice
-    return Verdict(
-        run=str(run.path),
-        steps=count,
-        findings=monitor.findings,
-        **_explained(monitor, run.config, {}),
-        unmeasured=unmeasured,
-        source=run.config.source,
-        problems=run.problems,
-        advice={name: text for name in lacking if (text := hints.get(name, hints.get("default")))},
-    )
-
-
-def _explained(
-    monitor: Monitor, config: RunConfig, probes: Mapping[str, Evidence]
-) -> dict[str, Any]:
-    diagnoses = monitor.diagnose(probes)
-    case = Case(findings=monitor.findings, window=monitor.window, config=config)
-    return {
-        "diagnoses": diagnoses,
-        "undecided": [] if diagnoses else undecided(case),
-        "changes": prescriptions(diagnoses, config, monitor.window, names_of_settings(config)),
-    }
-
-
-def names_of_settings(config: RunConfig) -> Mapping[str, str]:
-    """What the program that trained the run calls our settings."""
-    source = config.source if isinstance(config, ForeignConfig) else ""
-    table = next((t for t in built_in().values() if source and source.startswith(t.name)), None)
-    return table.settings if table else {}
-
-
-def _judge_own(store: RunDirectory) -> Verdict:
-    count = store.step_count()
-    monitor = Monitor(store.config)
-    for step in coarsen(store.step_records(), -(-count // BLOCKS)) if count else ():
-        monitor.observe(step)
-    _add_unseen(monitor, store)
-    return Verdict(
-        run=str(store.path),
-        steps=count,
-        findings=monitor.findings,
-        **_explained(monitor, store.config, _probes(store)),
-        unmeasured=monitor.unmeasured(),
-    )
-
-
-def _add_unseen(monitor: Monitor, store: RunDirectory) -> None:
-    """Findings recorded while training that the Steps alone do not show any more.
-
-    A run may diverge between two Steps, and a long run is looked at in blocks. What was found
-    before the guard went back and took another way is history, not a verdict.
-    """
-    recorded: list[Finding] = []
-    for event in store.events():
-        if event["event"] == "action":
-            recorded = []
-        elif event["event"] == "finding":
-            record = {name: value for name, value in event.items() if name != "event"}
-            recorded.append(Finding.from_json(record))
-    seen = {finding.rule for finding in monitor.findings}
-    monitor.findings += [finding for finding in recorded if finding.rule not in seen]
-
-
-def _probes(store: RunDirectory) -> dict[str, Evidence]:
-    """The newest answers of the probes that were asked while training."""
-    answers: dict[str, Evidence] = {}
-    for event in store.events():
-        if event["event"] == "action":  # the run went another way
-            answers = {}
-        elif event["event"] == "probe":
-            known = ("event", "step", "probe", "statement")
-            values = {name: float(v) for name, v in event.items() if name not in known}
-            answers[event["probe"]] = Evidence(event["probe"], event["statement"], values)
-    return answers

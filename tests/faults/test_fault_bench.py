@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -239,7 +240,7 @@ def rerun(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
 
     monkeypatch.setattr(repair, "run_trials", lambda trials, executor: iter(()))
     monkeypatch.setattr(repair, "read_outcome", read)
-    monkeypatch.setattr(repair, "window_of", lambda *_given: Window(None))
+    monkeypatch.setattr(repair, "judged", lambda _path: SimpleNamespace(window=Window(None)))
     monkeypatch.setattr(bench, "_start", lambda _result: -1000.0)
     return returns
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from steadyrl.judging import judge
 from steadyrl.store.run_directory import RunDirectory
-from steadyrl.verdict import judge
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

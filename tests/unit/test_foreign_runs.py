@@ -15,10 +15,10 @@ import steadyrl
 from steadyrl.cli.following import follow
 from steadyrl.cli.main import main
 from steadyrl.core.errors import ConfigError, RunNotFound, SteadyError
+from steadyrl.judging import judge
 from steadyrl.store.foreign.mapping import built_in, load_table, recognised
 from steadyrl.store.foreign.run import ForeignRun, find_runs
 from steadyrl.store.foreign.tables import read_csv, read_json_lines, read_trainer_state
-from steadyrl.verdict import judge
 from tests.unit.test_event_files import file_of, scalar
 
 DATA = Path(__file__).parents[1] / "data"

@@ -15,12 +15,13 @@ from steadyrl.algorithms import ddpg
 from steadyrl.cli.main import main
 from steadyrl.core.configs.ddpg import DDPGConfig
 from steadyrl.core.errors import TrainingDiverged
-from steadyrl.core.records import Finding
+from steadyrl.core.machine import MachineMeter
+from steadyrl.core.records import Finding, Intervention
 from steadyrl.experiments.trials import read_outcome
 from steadyrl.experiments.verify_resume import compare_runs
-from steadyrl.run import Observers, fork, resume, train
+from steadyrl.judging import judge, judged
+from steadyrl.run import GuardMode, Observers, fork, resume, train
 from steadyrl.store.run_directory import RunDirectory
-from steadyrl.verdict import judge
 
 Make = Callable[..., DDPGConfig]
 
@@ -36,10 +37,20 @@ def _diverging(small_config: Make, **overrides: Any) -> DDPGConfig:
 def test_acting_goes_back_to_the_last_good_checkpoint_and_lowers_the_learning_rate(
     small_config: Make, tmp_path: Path
 ) -> None:
-    summary, path = train(_diverging(small_config), tmp_path / "run", guard="act")
+    told: list[Intervention] = []
+    summary, path = train(
+        _diverging(small_config),
+        tmp_path / "run",
+        guard="act",
+        observers=Observers(action=told.append),
+    )
     assert summary.status == "finished"
     (action,) = _events(path, "action")
     assert (action["remedy"], action["step"]) == ("R301", 3)
+    assert told == [Intervention.from_json(action)]
+    assert (told[0].env_steps, told[0].told) == (60, "learning_rate 1e+30 -> 0.001 at 100")
+    assert judge(path).interventions == told
+    assert RunDirectory.open(path).config_in_force().value_of("learning_rate") == 1e-3
     (change,) = _events(path, "change")
     assert (change["name"], change["after"]) == ("learning_rate", 1e-3)
     assert "C201 learning-rate-too-high" in change["because"]
@@ -99,6 +110,50 @@ def test_without_an_automatic_remedy_acting_stops_with_a_verdict(
     assert summary.status == "stopped"
     assert "No automatic remedy" in summary.message
     assert _events(path, "action") == []
+
+
+@pytest.mark.parametrize("guard", ["act", "stop"])
+def test_the_guard_leaves_a_run_alone_whose_disk_is_full(
+    guard: GuardMode, small_config: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(MachineMeter, "read", lambda _meter: {"machine.disk_free_gb": 0.01})
+    config = small_config(total_env_steps=120, noise_std=3.0, learning_starts=20)
+    summary, path = train(config, tmp_path / "run", guard=guard)
+    assert summary.status == "finished"
+    assert "D033" in {event["rule"] for event in _events(path, "finding")}
+    assert [_events(path, kind) for kind in ("action", "change", "probe")] == [[], [], []]
+    store = RunDirectory.open(path)
+    assert store.checkpoints.last_good() == store.checkpoints.steps()[-1] == 6
+    assert read_outcome("x", path).healthy
+
+
+def test_an_intervention_is_printed_as_it_happens(
+    small_config: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "diverging.yaml"
+    file.write_text(_diverging(small_config).to_yaml())
+    command = ["train", str(file), "--runs", str(tmp_path), "--name", "run", "--guard", "act"]
+    assert main(command) == 0
+    printed = capsys.readouterr()
+    finding, intervention = (
+        next(line for line in printed.err.splitlines() if text in line)
+        for text in ("D001 non-finite-signal", "the guard went back to env step 60")
+    )
+    assert "learning_rate 1e+30 -> 0.001 at 100" in intervention
+    assert printed.err.index(finding) < printed.err.index(intervention)
+    assert "C201 learning-rate-too-high" in intervention
+    verdict = next(line for line in printed.out.splitlines() if line.startswith("verdict"))
+    assert "learning_rate 1e+30 -> 0.001" in verdict
+
+
+def test_causes_are_weighed_with_the_settings_in_force(small_config: Make, tmp_path: Path) -> None:
+    """What a run says of itself when it ends is what is said of its record."""
+    _, path = train(small_config(tau=0.0), tmp_path / "run")
+    resume(path, overrides={"total_env_steps": 400})
+    said = [event["cause"] for event in _events(path, "diagnosis")]
+    recorded = judged(path)
+    assert recorded.window.progress == 1.0
+    assert said == [diagnosis.cause for diagnosis in recorded.verdict.diagnoses]
 
 
 def test_the_black_box_holds_the_batch_the_steps_and_a_replay_that_finds_it_again(

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from steadyrl.core.configs.ddpg import DDPGConfig
+from steadyrl.judging import open_run
 from steadyrl.report.html import POINTS, thin, write_report
 from steadyrl.report.terminal import curve
 from steadyrl.run import train
-from steadyrl.verdict import open_run
 
 Make = Callable[..., DDPGConfig]
 

@@ -19,9 +19,9 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.records import Step
 from steadyrl.integrations.sb3 import SteadyCallback
+from steadyrl.judging import judge
 from steadyrl.store.foreign.run import ForeignRun
 from steadyrl.store.run_directory import RunDirectory
-from steadyrl.verdict import judge
 
 SMALL = {"net_arch": [16, 16]}
 
@@ -133,7 +133,8 @@ def test_something_severe_stops_the_run_if_asked_to(tmp_path: Path) -> None:
     assert summary is not None
     assert summary["status"] == "stopped"
     assert "entropy-collapsed" in summary["message"]
-    assert any(event["event"] == "action" for event in store.events())
+    assert any(event["event"] == "stopped" for event in store.events())
+    assert judge(tmp_path / "run").headline == "sick"
 
 
 def test_something_severe_lowers_the_learning_rate_if_asked_to(tmp_path: Path) -> None:
@@ -142,6 +143,8 @@ def test_something_severe_lowers_the_learning_rate_if_asked_to(tmp_path: Path) -
     changes = [e for e in RunDirectory.open(tmp_path / "run").events() if e["event"] == "change"]
     assert (changes[0]["before"], changes[0]["after"]) == (0.3, pytest.approx(0.1))
     lowered = 0.3 / 3 ** len(changes)
+    in_force = RunDirectory.open(tmp_path / "run").config_in_force()
+    assert in_force.value_of("learning_rate") == pytest.approx(lowered)
     assert model.policy.optimizer.param_groups[0]["lr"] == pytest.approx(lowered)
     model.save(tmp_path / "model.zip")
     assert PPO.load(tmp_path / "model.zip").lr_schedule(1.0) == pytest.approx(lowered)

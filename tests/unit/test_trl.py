@@ -11,9 +11,9 @@ from datasets import Dataset
 from trl import GRPOConfig, GRPOTrainer
 
 from steadyrl.integrations.trl import SteadyCallback
+from steadyrl.judging import judge
 from steadyrl.store.foreign.run import ForeignRun
 from steadyrl.store.run_directory import RunDirectory
-from steadyrl.verdict import judge
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 from watch_trl_grpo import count_a, save_tiny_model

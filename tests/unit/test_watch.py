@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,9 +11,9 @@ import pytest
 import steadyrl
 from steadyrl.cli.main import main
 from steadyrl.core.errors import ConfigError
+from steadyrl.judging import judge
 from steadyrl.store.files import JsonLines
 from steadyrl.store.run_directory import RunDirectory
-from steadyrl.verdict import judge
 
 
 def _watch(path: Path, said: list[str], **about: object) -> steadyrl.Watch:
@@ -182,6 +183,50 @@ def test_a_full_disk_is_no_sickness_of_the_training(tmp_path: Path) -> None:
     assert [finding.rule for finding in findings] == ["D033"]
     assert not watch.sick
     watch.close()
+
+
+def test_a_watch_that_was_never_closed_leaves_a_broken_off_record(tmp_path: Path) -> None:
+    watch = _watch(tmp_path / "run", [], family="ppo")
+    for n in range(1, 21):
+        watch.log(100 * n, {"policy.kl": 0.01})
+    assert judge(tmp_path / "run").sentence == "healthy so far"
+    for file in (tmp_path / "run").iterdir():
+        os.utime(file, (0.0, 0.0))
+    assert judge(tmp_path / "run").headline == "broken off"
+    watch.close()
+    assert judge(tmp_path / "run").headline == "healthy"
+
+
+def test_a_failed_loop_is_not_called_healthy(tmp_path: Path) -> None:
+    watch = _watch(tmp_path / "run", [], family="ppo")
+    for n in range(1, 21):
+        watch.log(100 * n, {"policy.kl": 0.01})
+    watch.close("failed", "out of memory")
+    assert judge(tmp_path / "run").sentence == "failed: out of memory"
+
+
+def test_what_no_step_shows_is_known_after_learning_on(tmp_path: Path) -> None:
+    watch = _watch(tmp_path / "run", [], family="ppo")
+    watch.log(100, {"policy.kl": 0.01})
+    watch.not_finite(130, "the reward of environment 0 is nan")
+    watch.close()
+    watch.resume(1000)
+    assert watch.sick
+    assert watch.not_finite(140, "the reward of environment 0 is nan") == []
+    watch.close()
+
+
+def test_a_changed_setting_counts_at_once_and_in_the_record(tmp_path: Path) -> None:
+    watch = _watch(tmp_path / "run", [], family="ppo", settings={"learning_rate": 0.05})
+    for n in range(1, 31):
+        watch.log(1000 * n, {"policy.kl": 0.01 if n < 10 else 2.0})
+    watch.changed("learning_rate", 0.05, 0.02, "it jumps")
+    live = watch.diagnose()
+    watch.close()
+    verdict = judge(tmp_path / "run")
+    assert verdict.settings_changed == {"learning_rate": (0.05, 0.02)}
+    assert verdict.changes["R301"] == "learning_rate 0.02 -> 0.001"
+    assert verdict.diagnoses == live
 
 
 def test_nothing_of_other_programs_is_imported_before_it_is_used() -> None:

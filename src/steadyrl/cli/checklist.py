@@ -26,12 +26,13 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     parser.add_argument("--strict", action="store_true", help="exit 1 if anything failed")
     parser.add_argument("--json", action="store_true", help="as JSON on stdout")
     arguments = parser.parse_args(argv)
+    from steadyrl.judging import judged
     from steadyrl.stability.checklists import PHASES, go_through
     from steadyrl.store.run_directory import RunDirectory
-    from steadyrl.verdict import judge
 
     store = RunDirectory.open(arguments.run)
-    lines = go_through(store.config, list(store.steps()), judge(arguments.run).findings)
+    found = judged(store)
+    lines = go_through(found.config, list(store.steps()), found.verdict.findings)
     if arguments.json:
         sys.stdout.write(json.dumps([asdict(line) for line in lines]) + "\n")
     else:

@@ -12,8 +12,8 @@ from rich.console import Console
 from steadyrl.cli.following import follow
 from steadyrl.cli.recorded import ABOUT_RUNS, add_run_flags, open_runs
 from steadyrl.core.errors import ConfigError
+from steadyrl.judging import judge
 from steadyrl.report.findings import print_verdict, verdict_table
-from steadyrl.verdict import judge
 
 EPILOG = f"""\
 {ABOUT_RUNS}
@@ -31,7 +31,7 @@ MANY = 5  # above it the table alone is shown
 def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     """Judge each run; exit 1 with --strict if any is not healthy."""
     add_run_flags(parser)
-    parser.add_argument("--strict", action="store_true", help="exit 1 on any warning or worse")
+    parser.add_argument("--strict", action="store_true", help="exit 1 unless all are healthy")
     parser.add_argument("--json", action="store_true", help="as JSON on stdout")
     parser.add_argument(
         "--watch", action="store_true", help="follow growing logs and tell what is new; end: Ctrl-C"

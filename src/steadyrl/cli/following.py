@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.markup import escape
 
 from steadyrl.core.errors import SteadyError
-from steadyrl.report.findings import print_diagnoses, print_findings
+from steadyrl.judging import Recorded, judge
+from steadyrl.report.findings import print_diagnoses, print_findings, print_intervention
 from steadyrl.store.foreign.run import ForeignRun
-from steadyrl.verdict import Recorded, judge
 
 
 def follow(
@@ -50,14 +50,19 @@ def _tell(
 ) -> None:
     verdict = judge(run)
     begin = verdict.run not in causes
-    new = [f for f in verdict.findings if (f.rule, f.severity) not in told]
+    found = [*verdict.findings, *verdict.machine]
+    new = [f for f in found if (f.rule, f.severity) not in told]
+    acted = [action for action in verdict.interventions if ("action", action.told) not in told]
     likely = verdict.diagnoses[0] if verdict.diagnoses else None
     changed = likely is not None and causes.get(verdict.run) != likely.cause
-    if begin or new or changed:
-        state = f"[bold]{escape(verdict.run)}[/]  {verdict.headline}"
+    if begin or new or acted or changed:
+        state = f"[bold]{escape(verdict.run)}[/]  {escape(verdict.sentence)}"
         console.print(f"{state} after {verdict.steps:,} Steps", highlight=False)
+        for action in acted:
+            print_intervention(action, console)
         print_findings(new, console)
     if likely is not None and changed:
         print_diagnoses([likely], console, verdict.changes)
     causes[verdict.run] = likely.cause if likely else ""
     told |= {(finding.rule, finding.severity) for finding in new}
+    told |= {("action", action.told) for action in acted}

@@ -12,7 +12,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from steadyrl.core.records import Finding, Step
+from steadyrl.core.records import Finding, Intervention, Step
+from steadyrl.report.findings import print_intervention
 
 if TYPE_CHECKING:
     from steadyrl.run import Observers
@@ -82,11 +83,15 @@ class TrainingProgress:
             soft_wrap=True,
         )
 
+    def show_action(self, intervention: Intervention) -> None:
+        """What the guard did: from here on the counter goes on from an earlier Step."""
+        print_intervention(intervention, self._console)
+
     def observers(self) -> Observers:
         """This display as the observers of a run."""
         from steadyrl.run import Observers
 
-        return Observers(step=self, finding=self.show_finding)
+        return Observers(step=self, finding=self.show_finding, action=self.show_action)
 
     def _estimate(self, env_steps: int, now: float) -> str:
         assert self._first is not None

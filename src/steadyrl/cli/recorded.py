@@ -10,9 +10,9 @@ from typing import get_args
 from steadyrl.core.config import read_yaml
 from steadyrl.core.configs.foreign import Family
 from steadyrl.core.errors import ConfigError, StoreError
+from steadyrl.judging import Recorded, open_run
 from steadyrl.store.foreign.mapping import built_in, load_table
 from steadyrl.store.foreign.run import ForeignRun, find_runs, is_own
-from steadyrl.verdict import Recorded, open_run
 
 ABOUT_RUNS = """\
 RUN is a run of ours, or what another program recorded: a folder with TensorBoard event files,

@@ -71,7 +71,8 @@ def _resume(arguments: argparse.Namespace, overrides: dict[str, object]) -> int:
     from steadyrl.store.run_directory import RunDirectory
 
     path = arguments.resume
-    total = overrides.get("total_env_steps", RunDirectory.open(path).config.total_env_steps)
+    in_force = RunDirectory.open(path).config_in_force()
+    total = overrides.get("total_env_steps", in_force.total_env_steps)
     steps = total if isinstance(total, int) else 0
     with TrainingProgress(path.name, steps, quiet=arguments.quiet) as progress:
         observers = progress.observers()

@@ -5,7 +5,8 @@ Works on columns of raw records instead of Step by Step: a hundred thousand take
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,28 +19,43 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
-def coarsen(records: Iterable[Mapping[str, Any]], size: int) -> list[Step]:
-    """One Step for every `size` records (as `Step.to_json` writes them); fewer for the last."""
+@dataclass(frozen=True)
+class Columns:
+    """A run's Steps by signal: where each signal was measured, and what."""
+
+    heads: Sequence[tuple[int, int, float]]  # index, env steps and seconds of every Step
+    signals: Mapping[str, tuple[Integers, Floats]]  # positions among the Steps, and values
+    last: Step
+
+
+def columns_of(records: Iterable[Mapping[str, Any]]) -> Columns | None:
+    """Read records as `Step.to_json` writes them; None if there is none."""
     heads: list[tuple[int, int, float]] = []
     # Records with the same signals form a matrix.
     groups: dict[tuple[str, ...], tuple[list[int], list[list[Any]]]] = {}
+    record: Mapping[str, Any] = {}
     for position, record in enumerate(records):
         heads.append((record["index"], record["env_steps"], record["seconds"]))
         signals = record["signals"]
         places, rows = groups.setdefault(tuple(signals), ([], []))
         places.append(position)
         rows.append(list(signals.values()))
+    return Columns(heads, _columns(groups), Step.from_json(record)) if heads else None
+
+
+def coarsen(columns: Columns, size: int) -> list[Step]:
+    """One Step for every `size` Steps; the last may stand for fewer."""
+    heads, signals = columns.heads, columns.signals
     merged: list[dict[str, float]] = [{} for _ in range(0, len(heads), size)]
-    columns = _columns(groups)
-    known = [name for name in CATALOGUE if name in columns]
-    for name in [*known, *(name for name in columns if name not in CATALOGUE)]:
-        positions, raw = columns[name]
+    known = [name for name in CATALOGUE if name in signals]
+    for name in [*known, *(name for name in signals if name not in CATALOGUE)]:
+        positions, raw = signals[name]
         reduction = CATALOGUE[name].reduce if name in CATALOGUE else "mean"
         blocks, values = reduce_blocks(positions // size, raw, reduction)
         for block, value in zip(blocks.tolist(), values.tolist(), strict=True):
             merged[block][name] = value
     lasts = [heads[min(start + size, len(heads)) - 1] for start in range(0, len(heads), size)]
-    return [Step(*head, signals) for head, signals in zip(lasts, merged, strict=True)]
+    return [Step(*head, found) for head, found in zip(lasts, merged, strict=True)]
 
 
 def _columns(

@@ -11,6 +11,8 @@ Json = Any
 
 Severity = Literal["note", "warning", "severe"]
 SEVERITIES: tuple[Severity, ...] = ("note", "warning", "severe")
+# A full disk or a busy machine is worth knowing, but nothing that training has done.
+Concern = Literal["training", "machine"]
 RunStatus = Literal["finished", "interrupted", "stopped", "diverged", "failed"]
 
 
@@ -54,6 +56,44 @@ class Change:
         return asdict(self)
 
 
+def told_change(name: str, before: Json, after: Json) -> str:
+    """A changed setting in words."""
+    return f"{name} {_short(before)} -> {_short(after)}"
+
+
+def _short(value: Json) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intervention:
+    """What the guard did: back to a good checkpoint, and on from there with other settings."""
+
+    found: str  # the finding it answered: rule, name and message
+    found_at: int  # env steps
+    step: int  # of the checkpoint
+    env_steps: int  # of the checkpoint
+    remedy: str
+    changes: Mapping[str, tuple[Json, Json]]  # by setting: before, after
+    because: str
+
+    @property
+    def told(self) -> str:
+        """What was changed, and when it had become necessary."""
+        parts = (told_change(name, *pair) for name, pair in self.changes.items())
+        return f"{', '.join(parts)} at {self.found_at:,}"
+
+    def to_json(self) -> dict[str, Json]:
+        """As a plain dictionary."""
+        return {**asdict(self), "changes": {name: list(v) for name, v in self.changes.items()}}
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Json]) -> Intervention:
+        """The inverse of `to_json`, and of an event that holds it."""
+        changes = {name: (before, after) for name, (before, after) in record["changes"].items()}
+        return cls(**{**_without_kind(record), "changes": changes})
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """What a probe found: a sentence and its numbers."""
@@ -74,6 +114,12 @@ class Finding:
     env_steps: int
     message: str
     evidence: Mapping[str, float]
+    concerns: Concern = "training"
+
+    @property
+    def alarming(self) -> bool:
+        """Severe, and training's own doing: what a guard may act upon."""
+        return self.severity == "severe" and self.concerns == "training"
 
     def to_json(self) -> dict[str, Json]:
         """As strict JSON."""
@@ -83,9 +129,9 @@ class Finding:
 
     @classmethod
     def from_json(cls, record: Mapping[str, Json]) -> Finding:
-        """The inverse of `to_json`."""
+        """The inverse of `to_json`, and of an event that holds it."""
         evidence = {name: float(value) for name, value in record["evidence"].items()}
-        return cls(**{**record, "evidence": evidence})
+        return cls(**{**_without_kind(record), "evidence": evidence})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +147,7 @@ class Diagnosis:
     evidence_against: tuple[str, ...]
     would_decide: str
     remedies: tuple[str, ...]
+    concerns: Concern = "training"
 
     @property
     def likelihood(self) -> str:
@@ -158,6 +205,10 @@ def without_nan(value: Json) -> Json:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+def _without_kind(record: Mapping[str, Json]) -> dict[str, Json]:
+    return {name: value for name, value in record.items() if name != "event"}
 
 
 def number_to_json(value: float) -> float | str:

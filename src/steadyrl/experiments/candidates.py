@@ -5,19 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from steadyrl.core.configs.run import RunConfig
-from steadyrl.core.records import Diagnosis
 from steadyrl.core.seeding import derived_seed
 from steadyrl.experiments.trials import Outcome
-from steadyrl.stability.monitor import Monitor
+from steadyrl.judging import Judged
 from steadyrl.stability.remedies import REMEDIES
 from steadyrl.stability.window import Window
-from steadyrl.store.run_directory import RunDirectory
 
 MAX_CANDIDATES = 3
 MAX_CLONES = 9  # cloning is cheap: everything that may help is tried and compared
@@ -33,16 +30,11 @@ class Candidate:
     restart: bool
 
 
-def candidates_for(
-    config: RunConfig,
-    original: Path,
-    diagnoses: Sequence[Diagnosis],
-    also: Sequence[Mapping[str, Any]],
-) -> list[Candidate]:
-    """What the diagnoses propose, a random fix, and what was asked for."""
-    window = window_of(original, config)
+def candidates_for(judged: Judged, also: Sequence[Mapping[str, Any]]) -> list[Candidate]:
+    """What the diagnoses of a run propose, a random fix, and what was asked for."""
+    config, window = judged.config, judged.window
     found: list[Candidate] = []
-    for diagnosis in diagnoses:
+    for diagnosis in judged.verdict.diagnoses:
         for identity in diagnosis.remedies:
             _add(found, identity, f"{diagnosis.cause} {diagnosis.name}", config, window)
     found = found[: MAX_CLONES if config.algorithm == "bc" else MAX_CANDIDATES]
@@ -67,14 +59,6 @@ def _add(
     name = f"{identity} {remedy.name}"
     found.append(Candidate(name, origin, dict(changes), remedy.restart))
     return True
-
-
-def window_of(run: Path, config: RunConfig) -> Window:
-    """What remedies look at: the run as its monitor saw it last."""
-    monitor = Monitor(config)
-    for step in RunDirectory.open(run).steps():
-        monitor.observe(step)
-    return monitor.window
 
 
 def changes_the_task(changes: Mapping[str, Any]) -> bool:

@@ -23,9 +23,9 @@ from steadyrl.experiments.gates import Answer, GateSet, Measured, interval
 from steadyrl.experiments.rung_evidence import evidence
 from steadyrl.experiments.statistics import Estimate
 from steadyrl.experiments.trials import Outcome, Trial, run_trials
+from steadyrl.judging import judge
 from steadyrl.store.files import write_atomically, write_json
 from steadyrl.store.run_directory import RunDirectory
-from steadyrl.verdict import judge
 
 Decision = Literal["climb", "hold", "step back", "stop"]
 SETTING = "batch_size"

@@ -24,9 +24,9 @@ from steadyrl.experiments.candidates import (
 )
 from steadyrl.experiments.executor import HERE, Executor
 from steadyrl.experiments.trials import Outcome, Trial, read_outcome, run_trial, run_trials
+from steadyrl.judging import judged
 from steadyrl.store.files import write_atomically, write_json
 from steadyrl.store.run_directory import RunDirectory
-from steadyrl.verdict import judge
 
 FRESH_SEED = 1000  # verification seeds start this far from the config's own
 
@@ -119,14 +119,11 @@ def _plan(
     file = folder / "plan.json"
     if not file.exists():
         run_trial(Trial(name="original", config=config, directory=original, guard="stop"))
-        verdict = judge(original)
+        found = judged(original)
         plan = {
-            "findings": [finding.to_json() for finding in verdict.findings],
-            "diagnoses": [diagnosis.to_json() for diagnosis in verdict.diagnoses],
-            "candidates": [
-                asdict(candidate)
-                for candidate in candidates_for(config, original, verdict.diagnoses, also)
-            ],
+            "findings": [finding.to_json() for finding in found.verdict.findings],
+            "diagnoses": [diagnosis.to_json() for diagnosis in found.verdict.diagnoses],
+            "candidates": [asdict(candidate) for candidate in candidates_for(found, also)],
         }
         write_atomically(file, json.dumps(plan, indent=2).encode())
     plan = json.loads(file.read_text("utf-8"))

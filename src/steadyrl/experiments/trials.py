@@ -17,6 +17,7 @@ import numpy as np
 
 from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.errors import TrainingDiverged
+from steadyrl.core.records import Finding
 from steadyrl.experiments.executor import Executor
 from steadyrl.run import GuardMode, fork, resume, train
 from steadyrl.stability.detectors.non_finite import RULE as NON_FINITE
@@ -111,7 +112,7 @@ def read_outcome(name: str, path: Path) -> Outcome:
     for event in events:
         if event["event"] == "action":  # the guard went back: what it fled from did not last
             severe.clear()
-        elif event["event"] == "finding" and event["severity"] == "severe":
+        elif event["event"] == "finding" and Finding.from_json(event).alarming:
             severe.add(str(event["rule"]))
     summary = store.summary() or {}
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from steadyrl.core.configs.foreign import Doubt, Family, ForeignConfig
 from steadyrl.core.configs.run import EnvironmentConfig
 from steadyrl.core.errors import ConfigError
-from steadyrl.core.records import Finding
-from steadyrl.stability.causes import MACHINE_FINDINGS
 from steadyrl.store.foreign.mapping import OWN, NameTable
 
 # What a callback may do on a severe finding, and how far it lowers a learning rate.
@@ -62,8 +60,3 @@ def one_of(name: str, value: str, allowed: Any) -> Any:
     if value not in choices:
         raise ConfigError(f"{name} = {value!r} is not one of: {', '.join(choices)}.")
     return value
-
-
-def about_training(findings: Iterable[Finding]) -> list[Finding]:
-    """Findings but those of the machine: a full disk is no reason to change a learning rate."""
-    return [finding for finding in findings if finding.rule not in MACHINE_FINDINGS]

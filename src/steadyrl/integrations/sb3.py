@@ -30,7 +30,6 @@ from steadyrl.integrations.about import (
     LOWERINGS,
     About,
     OnSevere,
-    about_training,
     one_of,
     say_on_stderr,
 )
@@ -205,7 +204,7 @@ class SteadyCallback(BaseCallback):
         if self._meter is not None:
             self._meter.close()
             self._meter = None
-        severe = [f for f in about_training(self.watch.findings) if f.severity == "severe"]
+        severe = [finding for finding in self.watch.findings if finding.alarming]
         worst = severe[0] if severe else None
         stopped = f"{worst.rule} {worst.name}: {worst.message}" if worst and self._stopping else ""
         self.watch.close("stopped" if self._stopping else "finished", stopped)
@@ -251,7 +250,7 @@ class SteadyCallback(BaseCallback):
         return {}
 
     def _respond(self, findings: list[Finding]) -> None:
-        severe = [f for f in about_training(findings) if f.severity == "severe"]
+        severe = [finding for finding in findings if finding.alarming]
         if not severe:
             return
         good = self.watch.path / "last_good.zip"
@@ -261,15 +260,14 @@ class SteadyCallback(BaseCallback):
         because = f"{severe[0].rule} {severe[0].name}: {severe[0].message}"
         if self._on_severe == "stop":
             self._stopping = True
-            self.watch.note("action", because=because, did="stop")
+            self.watch.note("stopped", because=because)
         elif self._on_severe == "lower_learning_rate" and self._lowered < LOWERINGS:
             self._lowered += 1
             before = float(self.model.lr_schedule(self.model._current_progress_remaining))
             # Through the model's own setting, so that a saved model keeps it.
             self.model.learning_rate = Slower(self.model.lr_schedule)
             self.model._setup_lr_schedule()
-            change = {"name": "learning_rate", "before": before, "after": before * LOWER}
-            self.watch.note("change", because=because, **change)
+            self.watch.changed("learning_rate", before, before * LOWER, because)
             self._tell(f"learning rate lowered from {before:.3g} to {before * LOWER:.3g}")
 
     def _keep(self) -> None:

@@ -28,7 +28,6 @@ from steadyrl.integrations.about import (
     LOWERINGS,
     About,
     OnSevere,
-    about_training,
     one_of,
     say_on_stderr,
 )
@@ -95,7 +94,7 @@ class SteadyCallback(TrainerCallback):
         if self.watch is None or not logs or "train_runtime" in logs:
             return
         findings = self.watch.log(state.global_step, logs)
-        severe = [f for f in about_training(findings) if f.severity == "severe"]
+        severe = [finding for finding in findings if finding.alarming]
         if severe:
             self._respond(severe[0], control, objects)
 
@@ -124,7 +123,7 @@ class SteadyCallback(TrainerCallback):
         if self._on_severe == "stop":
             control.should_training_stop = True
             self._stopped = because
-            self.watch.note("action", because=because, did="stop")
+            self.watch.note("stopped", because=because)
         scheduler: Any = objects.get("lr_scheduler")
         if self._on_severe != "lower_learning_rate" or self._lowered >= LOWERINGS:
             return
@@ -137,6 +136,5 @@ class SteadyCallback(TrainerCallback):
             scheduler.base_lrs = [rate * LOWER for rate in scheduler.base_lrs]
             for group in objects["optimizer"].param_groups:
                 group["lr"] *= LOWER
-            change = {"name": "learning_rate", "before": before, "after": before * LOWER}
-            self.watch.note("change", because=because, **change)
+            self.watch.changed("learning_rate", before, before * LOWER, because)
             self._tell(f"learning rate lowered from {before:.3g} to {before * LOWER:.3g}")

@@ -20,6 +20,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -29,14 +30,15 @@ from steadyrl.core.configs.foreign import Family
 from steadyrl.core.errors import SteadyError
 from steadyrl.core.machine import MachineMeter
 from steadyrl.core.records import Diagnosis, Finding, RunSummary, Step
-from steadyrl.integrations.about import About, about_training, config_of, say_on_stderr
+from steadyrl.integrations.about import About, config_of, say_on_stderr
+from steadyrl.judging import add_unseen, names_of_settings
+from steadyrl.stability.detectors.non_finite import RULE as NON_FINITE
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.prescribe import prescriptions
 from steadyrl.stability.remedies import REMEDIES
 from steadyrl.store.files import write_atomically
 from steadyrl.store.foreign.mapping import OWN, NameTable, load_table, telling
 from steadyrl.store.run_directory import RunDirectory, free_run_path
-from steadyrl.verdict import names_of_settings
 
 T = TypeVar("T")
 
@@ -134,18 +136,36 @@ class Watch:
         findings = self._monitor.observe(step)
         self._written("record", lambda store: store.append_step(step))
         for finding in findings:
-            record = {k: v for k, v in finding.to_json().items() if k != "step"}
-            self.note("finding", **record)
-            self._say(
-                f"env step {finding.env_steps:,}: {finding.severity}: {finding.rule} "
-                f"{finding.name}: {finding.message}"
-            )
+            self._tell(finding)
         return findings
+
+    def not_finite(self, env_steps: int, message: str) -> list[Finding]:
+        """Take a number on its way that is none, before it gets into any signal; told once."""
+        if any(finding.rule == NON_FINITE.id for finding in self._monitor.findings):
+            return []
+        last = self._last or Step(0, 0, 0.0, {})
+        finding = self._monitor.tell(NON_FINITE, message, replace(last, env_steps=env_steps))
+        self._tell(finding)
+        return [finding]
+
+    def _tell(self, finding: Finding) -> None:
+        record = {k: v for k, v in finding.to_json().items() if k != "step"}
+        self.note("finding", **record)
+        self._say(
+            f"env step {finding.env_steps:,}: {finding.severity}: {finding.rule} "
+            f"{finding.name}: {finding.message}"
+        )
 
     def note(self, kind: str, **details: Any) -> None:
         """Record something that happened, as an event."""
         step = self._last.index if self._last else 0
         self._written("record", lambda store: store.append_event(kind, step, **details))
+
+    def changed(self, name: str, before: Any, after: Any, because: str) -> None:
+        """Take that a setting was changed: from here on it is judged by the new value."""
+        self.config = self.config.changed(name, after)
+        self._monitor.config = self.config
+        self.note("change", name=name, before=before, after=after, because=because)
 
     @property
     def findings(self) -> list[Finding]:
@@ -155,7 +175,7 @@ class Watch:
     @property
     def sick(self) -> bool:
         """Whether anything severe has been found that training itself has done."""
-        return any(f.severity == "severe" for f in about_training(self._monitor.findings))
+        return any(finding.alarming for finding in self._monitor.findings)
 
     def diagnose(self) -> list[Diagnosis]:
         """What explains the findings, most likely first."""
@@ -224,6 +244,7 @@ class Watch:
         self._monitor = Monitor(self.config)
         for step in self._store.steps():  # the monitor is a function of the recorded Steps
             self._monitor.observe(step)
+        add_unseen(self._monitor, self._store)
         atexit.register(self._abandoned)
         self.note("resumed")
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from steadyrl.core.records import Diagnosis, Finding
+from steadyrl.core.records import Diagnosis, Finding, Intervention, told_change
 from steadyrl.stability.remedies import REMEDIES
 from steadyrl.verdict import Verdict
 
@@ -20,15 +20,31 @@ COLORS = {"severe": "red", "warning": "yellow", "note": "cyan"}
 def print_verdict(verdict: Verdict, console: Console) -> None:
     """One run in full."""
     source = f"  [dim]({escape(verdict.source)})[/]" if verdict.source else ""
-    console.print(f"[bold]{escape(verdict.run)}[/]  {verdict.headline}{source}", highlight=False)
+    console.print(
+        f"[bold]{escape(verdict.run)}[/]  {escape(verdict.sentence)}{source}",
+        highlight=False,
+        soft_wrap=True,
+    )
+    for intervention in verdict.interventions:
+        print_intervention(intervention, console)
     print_findings(verdict.findings, console)
     print_diagnoses(verdict.diagnoses, console, verdict.changes)
     if verdict.findings and not verdict.diagnoses:
         console.print("cause unknown; this would decide:")
         for line in verdict.undecided:
             console.print(f"  - {line}", highlight=False)
+    if verdict.machine:
+        console.print("  the machine, not the training:", highlight=False)
+        print_findings(verdict.machine, console)
+        print_diagnoses(verdict.machine_diagnoses, console, verdict.changes)
     for problem in verdict.problems:
         console.print(f"  [yellow]log[/] {escape(problem)}", highlight=False, soft_wrap=True)
+    if verdict.settings_changed:
+        changed = (told_change(name, *pair) for name, pair in verdict.settings_changed.items())
+        line = f"[dim]changed since the start: {escape(', '.join(changed))}[/]"
+        console.print(line, highlight=False, soft_wrap=True)
+    if verdict.block > 1:
+        console.print(f"[dim]detectors looked at blocks of {verdict.block} Steps[/]")
     if verdict.unmeasured and verdict.steps:
         _print_unmeasured(verdict, console)
 
@@ -45,6 +61,16 @@ def _print_unmeasured(verdict: Verdict, console: Console) -> None:
         wanted = [name for name in names if verdict.advice.get(name) == text]
         console.print(f"[dim]  {escape(text)}[/]", highlight=False, soft_wrap=True)
         console.print(f"[dim]      gives {', '.join(wanted)}[/]", highlight=False)
+
+
+def print_intervention(intervention: Intervention, console: Console) -> None:
+    """What the guard did, and on which finding."""
+    console.print(
+        f"  [magenta]the guard went back to env step {intervention.env_steps:,} and changed "
+        f"{escape(intervention.told)}[/]: {escape(intervention.because)}",
+        highlight=False,
+        soft_wrap=True,
+    )
 
 
 def print_findings(findings: Sequence[Finding], console: Console) -> None:

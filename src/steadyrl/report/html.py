@@ -15,12 +15,13 @@ from steadyrl.core.config import flatten
 from steadyrl.core.errors import StoreError
 from steadyrl.core.records import Step
 from steadyrl.core.signals import CATALOGUE
+from steadyrl.judging import Recorded, judge
 from steadyrl.report.page import COLORS, Chart, card, legend, number, page
 from steadyrl.stability.explain import headline
 from steadyrl.stability.remedies import REMEDIES
 from steadyrl.store.files import write_atomically
 from steadyrl.store.foreign.run import ForeignRun
-from steadyrl.verdict import Recorded, Verdict, judge
+from steadyrl.verdict import Verdict
 
 Curve = np.ndarray[Any, Any]
 

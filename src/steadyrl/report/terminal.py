@@ -7,12 +7,13 @@ from pathlib import Path
 
 import numpy as np
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
+from steadyrl.judging import judge
 from steadyrl.report.findings import print_verdict
 from steadyrl.report.html import write_report
 from steadyrl.store.run_directory import RunDirectory
-from steadyrl.verdict import judge
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
 
@@ -42,10 +43,11 @@ def print_conclusion(path: Path) -> None:
             f"{final['eval.return_mean']:,.1f} ± {spread:,.1f}, episodes of {length:,.0f} steps",
         )
         table.add_row("best evaluation", f"{summary.get('best_return', float('nan')):,.1f}")
+    verdict = judge(path)
+    table.add_row("verdict", escape(verdict.sentence))
     table.add_row("report", str(write_report([store])))
     console.print(table)
-    verdict = judge(path)
-    if verdict.findings:
+    if verdict.headline != "healthy" or verdict.findings or verdict.machine:
         console.print()
         print_verdict(verdict, console)
 

@@ -1,8 +1,9 @@
 """From findings to ranked causes.
 
-A cause is considered if it explains at least one finding. Causes that only explain what a more
-confident, earlier one already explains are consequences, and are left out. Below FLOOR nobody
-knows: then the answer is empty, and says (through `would_decide`) what is missing.
+A cause is considered if it explains at least one finding. One that explains only what more
+confident ones explain already is a consequence, and is left out if the first is nearly certain or
+far more confident. Below FLOOR nobody knows: then the answer is empty, and `undecided` says what
+would decide.
 """
 
 from __future__ import annotations
@@ -85,4 +86,5 @@ def _diagnosis(case: Case, cause: Cause, weight: Weight, own: set[str]) -> Diagn
         evidence_against=weight.evidence_against,
         would_decide=cause.would_decide,
         remedies=cause.remedies,
+        concerns=cause.concerns,
     )

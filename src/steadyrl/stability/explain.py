@@ -84,6 +84,7 @@ def _sections(rule: Rule) -> Iterator[tuple[str, str]]:
             yield "Symptom", rule.symptom
             yield "Why it matters", rule.why
             yield "Severity", rule.severity
+            yield "Concerns", "" if rule.concerns == "training" else "the machine, not the training"
             yield "Reads", ", ".join((*rule.reads, " or ".join(rule.any_of))).strip(", ")
             yield "Limits", limits
             yield "Calibrated on", rule.calibrated_on

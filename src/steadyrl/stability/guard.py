@@ -1,4 +1,7 @@
-"""What the guard may do by itself: choose an automatic remedy it has not tried yet."""
+"""What the guard may do by itself: choose an automatic remedy it has not tried yet.
+
+What the machine lacks no setting of the training can mend, so its causes are passed over.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +37,8 @@ def choose_action(
 ) -> Action | None:
     """The first untried automatic remedy of the most likely cause that has one."""
     for diagnosis in diagnoses:
+        if diagnosis.concerns == "machine":
+            continue
         for identity in diagnosis.remedies:
             remedy = REMEDIES[identity]
             if remedy.safety != "automatic" or identity in tried:

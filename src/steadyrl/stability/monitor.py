@@ -8,7 +8,7 @@ from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.records import SEVERITIES, Diagnosis, Evidence, Finding, Step
 from steadyrl.stability.detectors import DEFAULT
 from steadyrl.stability.diagnose import explain_findings
-from steadyrl.stability.rules import Case, Detector, concerned
+from steadyrl.stability.rules import Case, Detector, Sighting, concerned
 from steadyrl.stability.window import Window
 
 
@@ -18,8 +18,8 @@ class Monitor:
     def __init__(
         self, config: RunConfig | None = None, *, detectors: Sequence[Detector] = DEFAULT
     ) -> None:
-        self._config = config
-        self._detectors = [rule for rule in detectors if concerned(rule.algorithms, config)]
+        self.config = config  # in force: whoever changes a setting says so here
+        self.detectors = [rule for rule in detectors if concerned(rule.algorithms, config)]
         self.window = Window((config.total_env_steps or None) if config else None)
         self.findings: list[Finding] = []
         self._spoken: dict[str, int] = {}
@@ -28,7 +28,7 @@ class Monitor:
         """Take a Step; return the findings that are new."""
         self.window.append(step)
         new = []
-        for rule in self._detectors:
+        for rule in self.detectors:
             if not self.window.has(*rule.reads[:1]):
                 continue
             if rule.any_of and not any(self.window.has(name) for name in rule.any_of):
@@ -39,34 +39,31 @@ class Monitor:
             sighting = rule.detect(self.window, rule.limits)
             if sighting is None:
                 continue
-            severity = sighting.severity or rule.severity
-            if SEVERITIES.index(severity) <= spoken:
+            finding = rule.finding(step, sighting)
+            if SEVERITIES.index(finding.severity) <= spoken:
                 continue
-            self._spoken[rule.id] = SEVERITIES.index(severity)
-            new.append(
-                Finding(
-                    rule=rule.id,
-                    name=rule.name,
-                    severity=severity,
-                    step=step.index,
-                    env_steps=step.env_steps,
-                    message=sighting.message,
-                    evidence=sighting.evidence,
-                )
-            )
+            self._spoken[rule.id] = SEVERITIES.index(finding.severity)
+            new.append(finding)
         self.findings += new
         return new
+
+    def tell(self, rule: Detector, message: str, step: Step) -> Finding:
+        """Take what was seen otherwise than in a Step, such as an exception, as a rule's words."""
+        finding = rule.finding(step, Sighting(message))
+        self._spoken[rule.id] = SEVERITIES.index(finding.severity)
+        self.findings.append(finding)
+        return finding
 
     def diagnose(self, probes: Mapping[str, Evidence] | None = None) -> list[Diagnosis]:
         """Causes of all findings so far, most likely first."""
         case = Case(
-            findings=self.findings, window=self.window, config=self._config, probes=probes or {}
+            findings=self.findings, window=self.window, config=self.config, probes=probes or {}
         )
         return explain_findings(case)
 
     def unmeasured(self) -> dict[str, list[str]]:
         """For each rule that could not look: the signals it lacked."""
-        unknown = self._config is not None and self._config.judged_as == "unknown"
-        rules = [r for r in self._detectors if not unknown or "any" in r.algorithms]
+        unknown = self.config is not None and self.config.judged_as == "unknown"
+        rules = [r for r in self.detectors if not unknown or "any" in r.algorithms]
         lacking = {rule.id: rule.lacks(self.window) for rule in rules}
         return {rule: names for rule, names in lacking.items() if names}

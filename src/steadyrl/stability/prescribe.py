@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from steadyrl.core.catalogue import CATALOGUE
 from steadyrl.core.configs import as_ours
 from steadyrl.core.configs.run import RunConfig
-from steadyrl.core.records import Diagnosis
+from steadyrl.core.records import Diagnosis, told_change
 from steadyrl.stability.remedies import REMEDIES
 from steadyrl.stability.window import Window
 
@@ -34,8 +34,7 @@ def prescriptions(
             if before is None and window.has(f"setting.{name}"):
                 before = window.latest(f"setting.{name}")
             if before != after and (before is not None or config is ours):
-                called = (names or {}).get(name, name)
-                parts.append(f"{called} {_short(before)} -> {_short(after)}")
+                parts.append(told_change((names or {}).get(name, name), before, after))
         if parts:
             found[identity] = ", ".join(parts)
     return found
@@ -44,7 +43,3 @@ def prescriptions(
 def _logged(window: Window) -> list[str]:
     """Settings that the log itself tells."""
     return [name for name in CATALOGUE if name.startswith("setting.") and window.has(name)]
-
-
-def _short(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,8 +1,9 @@
-"""The four kinds of rule. Each rule is one file; its text is its documentation.
+"""The five kinds of rule. Each rule is one file; its text is its documentation.
 
 A detector decides that something is wrong; it never prints or acts. A cause weighs what explains
 the findings. A remedy proposes changed settings. A probe asks the learner a question that costs
-time, and is asked only on alarm. Symptoms and causes are many to many, hence separate.
+time, and is asked only on alarm. A check looks at a config before any step. Symptoms and causes
+are many to many, hence separate.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from steadyrl.core.configs.run import RunConfig
-from steadyrl.core.records import Evidence, Finding, Severity
+from steadyrl.core.records import Concern, Evidence, Finding, Severity, Step
 from steadyrl.stability.window import Window
 
 
@@ -41,6 +42,7 @@ class Detector:
     limits: Mapping[str, float]
     calibrated_on: str
     detect: Callable[[Window, Mapping[str, float]], Sighting | None]
+    concerns: Concern = "training"
     algorithms: tuple[str, ...] = ("any",)
     references: tuple[str, ...] = ()
     any_of: tuple[str, ...] = ()  # signals that stand for one another; one of them is enough
@@ -51,13 +53,26 @@ class Detector:
             return [*window.missing(self.reads), *self.any_of]
         return window.missing(self.reads)
 
+    def finding(self, step: Step, sighting: Sighting) -> Finding:
+        """What it says of a Step."""
+        return Finding(
+            rule=self.id,
+            name=self.name,
+            severity=sighting.severity or self.severity,
+            step=step.index,
+            env_steps=step.env_steps,
+            message=sighting.message,
+            evidence=sighting.evidence,
+            concerns=self.concerns,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
     """What a detector saw: a sentence and the numbers behind it."""
 
     message: str
-    evidence: Mapping[str, float]
+    evidence: Mapping[str, float] = field(default_factory=dict)
     severity: Severity | None = None  # where it differs from the detector's own
 
 
@@ -109,7 +124,7 @@ class Cause:
     would_decide: str
     remedies: tuple[str, ...]
     weigh: Callable[[Case], Weight]
-    concerns: Literal["training", "machine"] = "training"
+    concerns: Concern = "training"
     algorithms: tuple[str, ...] = ("any",)
     references: tuple[str, ...] = ()
 

@@ -1,7 +1,7 @@
 """Recent Steps by signal: what detectors look through.
 
-Each signal keeps its last SPAN values and its evaluations keep all of theirs (there are few), so
-appending and looking cost the same at Step 100 and at Step 100,000.
+Each signal, evaluations too, keeps its last SPAN values, its first EARLY ones, its extremes and its
+count, so appending and looking cost the same at Step 100 and at Step 100,000.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from steadyrl.core.coarsen import Columns
 from steadyrl.core.records import Step
 
 SPAN = 256
@@ -42,7 +43,7 @@ def called(name: str) -> str:
 
 
 def returns_of(window: Window, name: str) -> Floats:
-    """All evaluations; of training episodes a few values far apart, for neighbours overlap."""
+    """Evaluations as they are; of training episodes a few values far apart: neighbours overlap."""
     values = window.last(name)
     if name != TRAINING_RETURN or len(values) <= APART:
         return values
@@ -85,6 +86,20 @@ class _Ring:
         if value > self.highest:
             self.highest = value
 
+    @classmethod
+    def filled(cls, indices: NDArray[np.int64], values: Floats) -> _Ring:
+        """As if every value had been appended, of which all but the last few are taken at once."""
+        ring = cls()
+        ring.count = max(0, len(values) - SPAN)
+        past = values[: ring.count]
+        ring.early = past[:EARLY].tolist()
+        # A NaN is neither a lowest nor a highest value, as in append().
+        ring.lowest = float(np.fmin.reduce(past, initial=math.inf))
+        ring.highest = float(np.fmax.reduce(past, initial=-math.inf))
+        for index, value in zip(indices[-SPAN:], values[-SPAN:], strict=True):
+            ring.append(int(index), float(value))
+        return ring
+
     def last(self, count: int) -> Floats:
         held = min(self.count, SPAN)
         count = min(count, held)
@@ -118,6 +133,16 @@ class Window:
         self.total_env_steps = total_env_steps
         self.step: Step | None = None
         self._rings: dict[str, _Ring] = {}
+
+    @classmethod
+    def replayed(cls, columns: Columns, total_env_steps: int | None = None) -> Window:
+        """The window at the end of a recorded run, of any length: as if it had been watched."""
+        window = cls(total_env_steps)
+        window.step = columns.last
+        indices = np.array([index for index, _, _ in columns.heads], dtype=np.int64)
+        for name, (positions, values) in columns.signals.items():
+            window._rings[name] = _Ring.filled(indices[positions], values)
+        return window
 
     def append(self, step: Step) -> None:
         """Take one Step."""

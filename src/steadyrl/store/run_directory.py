@@ -98,6 +98,24 @@ class RunDirectory:
         """All complete events."""
         return iter(self._events)
 
+    def config_in_force(self) -> RunConfig:
+        """config.yaml with what was changed since: by a resume, a controller or the guard."""
+        changes: list[tuple[int, str, Any]] = []
+        remedied: dict[str, Any] = {}
+        for event in self._events:
+            if event["event"] == "change":
+                changes.append((event["step"], event["name"], event["after"]))
+            elif event["event"] == "action":
+                # Back to a checkpoint: later changes are abandoned with it, but remedies hold.
+                step = event["step"]
+                remedied |= {name: after for name, (_, after) in event["changes"].items()}
+                kept = [change for change in changes if change[0] <= step]
+                changes = kept + [(step, name, after) for name, after in remedied.items()]
+        config = self.config
+        for _, name, value in changes:
+            config = config.changed(name, value)
+        return config
+
     def rewind(self, step: int, *, events: int) -> None:
         """Forget what came after a checkpoint: the run continues from there and will redo it."""
         self._steps.keep_while(lambda record: record["index"] <= step)

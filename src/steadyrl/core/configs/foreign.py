@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from steadyrl.core.config import Settings, setting
 from steadyrl.core.configs.run import RunConfig
@@ -50,3 +50,7 @@ class ForeignConfig(RunConfig):
     def value_of(self, name: str) -> Any:
         """A setting by our name, if it is known."""
         return self.known.get(name)
+
+    def changed(self, name: str, value: Any) -> Self:
+        """A copy in which `value_of(name)` is another."""
+        return self.replaced({"known": {**self.known, name: value}})

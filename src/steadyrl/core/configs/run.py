@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
@@ -85,6 +85,10 @@ class RunConfig(Settings):
         for part in name.split("."):
             value = value.get(part) if isinstance(value, dict) else getattr(value, part, None)
         return value
+
+    def changed(self, name: str, value: Any) -> Self:
+        """A copy in which `value_of(name)` is another."""
+        return self.replaced({name: value})
 
 
 # YAML has lists only; strict mode would refuse them for a tuple.

@@ -20,8 +20,7 @@ from steadyrl.experiments.fault_bench.suite import Case, Suite
 from steadyrl.experiments.statistics import wilson
 from steadyrl.experiments.studies.c10_loss_jump import jumps
 from steadyrl.experiments.trials import Outcome, Trial, is_done, read_outcome, run_trial
-from steadyrl.stability.causes import MACHINE_FINDINGS
-from steadyrl.verdict import judge
+from steadyrl.judging import judge
 
 # A fault is effective if it costs this share of what healthy runs gain over their start.
 EFFECTIVE_LOSS = 0.2
@@ -39,17 +38,12 @@ class Result:
     def alarmed(self, severity: str) -> bool:
         """Whether anything at least this severe was found in the training itself."""
         floor = SEVERITIES.index(severity)
-        return any(SEVERITIES.index(f.severity) >= floor for f in self._about_training)
-
-    @property
-    def _about_training(self) -> list[Finding]:
-        """A busy machine is a true finding too, but not about the fault."""
-        return [finding for finding in self.findings if finding.rule not in MACHINE_FINDINGS]
+        return any(SEVERITIES.index(f.severity) >= floor for f in self.findings)
 
     @property
     def detected_at(self) -> float:
         """Share of the budget used at the first finding of warning or worse."""
-        steps = [f.env_steps for f in self._about_training if f.severity != "note"]
+        steps = [f.env_steps for f in self.findings if f.severity != "note"]
         return min(steps) / self.case.config().total_env_steps if steps else math.nan
 
 

@@ -16,11 +16,12 @@ import numpy as np
 
 from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.seeding import derived_seed
-from steadyrl.experiments.candidates import MAX_CANDIDATES, window_of
+from steadyrl.experiments.candidates import MAX_CANDIDATES
 from steadyrl.experiments.executor import Executor
 from steadyrl.experiments.fault_bench import environments  # noqa: F401 - registers them
 from steadyrl.experiments.fault_bench.bench import Result, is_effective, share
 from steadyrl.experiments.trials import Trial, is_done, read_outcome, run_trials, set_aside
+from steadyrl.judging import judged
 from steadyrl.stability.remedies import REMEDIES
 from steadyrl.store.run_directory import RunDirectory
 
@@ -132,7 +133,7 @@ def _run_missing(repairs: Sequence[Repair], executor: Executor) -> None:
 
 def _repairs(result: Result, folder: Path) -> Iterator[Repair]:
     config = result.case.config()
-    window = window_of(result.outcome.path, config)
+    window = judged(result.outcome.path).window
     options = {
         identity: changes
         for identity, remedy in REMEDIES.items()

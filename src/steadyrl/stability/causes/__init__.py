@@ -101,8 +101,3 @@ CAUSES = (
     reference_abandoned.CAUSE,
     machine_overloaded.CAUSE,
 )
-
-# What a busy or full machine shows: true, but nothing that training has done.
-MACHINE_FINDINGS = frozenset(
-    rule for cause in CAUSES if cause.concerns == "machine" for rule in cause.explains
-)

@@ -38,4 +38,5 @@ RULE = Detector(
     calibrated_on="a starting point; fires with three and four runs on two cores, quiet in the "
     "bench (two runs on two cores)",
     detect=detect,
+    concerns="machine",
 )

@@ -32,4 +32,5 @@ RULE = Detector(
     limits={"gb": 1.0, "severe_gb": 0.1},
     calibrated_on="a limit, not a statistic",
     detect=detect,
+    concerns="machine",
 )

@@ -32,4 +32,5 @@ RULE = Detector(
     limits={"mb_per_second": 1.0},
     calibrated_on="not calibrated: a starting point; no run here has ever swapped",
     detect=detect,
+    concerns="machine",
 )

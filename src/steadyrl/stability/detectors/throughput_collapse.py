@@ -45,4 +45,5 @@ RULE = Detector(
     calibrated_on="healthy bench runs, 10 variants x 2 seeds, two at a time: at worst 0.72 of the"
     " usual; no faulty run was made for it",
     detect=detect,
+    concerns="machine",
 )

@@ -1,0 +1,237 @@
+"""The one place that judges a run: findings and causes, worked out again from its files alone.
+
+Commands, reports, rescues and the bench all judge through here: same window, same verdict.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from steadyrl.core.coarsen import coarsen, columns_of
+from steadyrl.core.configs.foreign import Family, ForeignConfig
+from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.records import Evidence, Finding, Intervention
+from steadyrl.stability.diagnose import undecided
+from steadyrl.stability.enough import READABLE, doubts, missing_steps
+from steadyrl.stability.monitor import Monitor
+from steadyrl.stability.prescribe import prescriptions
+from steadyrl.stability.rules import Case
+from steadyrl.stability.window import Window
+from steadyrl.store.foreign.mapping import built_in, load_table
+from steadyrl.store.foreign.run import ForeignRun, is_own
+from steadyrl.store.run_directory import RunDirectory
+from steadyrl.verdict import Verdict
+
+Recorded = RunDirectory | ForeignRun
+
+BLOCKS = 1000  # longer runs are looked at in blocks, each reduced as the catalogue declares
+QUIET_SECONDS = 300.0  # a record without an end that has not grown for so long is broken off
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A verdict and what it rests on: whatever proposes a remedy looks at these, as live."""
+
+    verdict: Verdict
+    window: Window
+    config: RunConfig  # in force at the end
+    probes: Mapping[str, Evidence]
+
+
+def open_run(path: Path) -> Recorded:
+    """A run of ours, or what another program recorded."""
+    if is_own(path) or not path.exists():
+        return RunDirectory.open(path)
+    return ForeignRun(path)
+
+
+def diagnose(
+    path: str | Path,
+    *,
+    mapping: str | Path | None = None,
+    family: Family | None = None,
+    total_env_steps: int = 0,
+    settings: Mapping[str, Any] | None = None,
+) -> Verdict:
+    """What `steadyrl diagnose` finds in one run, ours or another program's.
+
+    The options are about runs of other programs: what names mean (a built-in table or a YAML file),
+    which algorithm it is, its budget and its hyperparameters.
+    """
+    path = Path(path)
+    if is_own(path) or not path.exists():
+        return judge(RunDirectory.open(path))
+    run = ForeignRun(
+        path,
+        mapping=load_table(mapping) if mapping else None,
+        family=family,
+        total_env_steps=total_env_steps,
+        settings=dict(settings or {}),
+    )
+    return judge(run)
+
+
+def judge(run: Path | Recorded) -> Verdict:
+    """Judge a recorded run."""
+    return judged(run).verdict
+
+
+def judged(run: Path | Recorded) -> Judged:
+    """Judge a recorded run, and keep what it was judged by."""
+    store = open_run(run) if isinstance(run, Path) else run
+    return _judged_own(store) if isinstance(store, RunDirectory) else _judged_foreign(store)
+
+
+def _judged_foreign(run: ForeignRun) -> Judged:
+    monitor = Monitor(run.config)
+    count = 0
+    for step in run.steps():
+        monitor.observe(step)
+        count += 1
+    lacking = sorted({name for names in monitor.unmeasured().values() for name in names})
+    hints = run.mapping.advice
+    return _judged(
+        monitor,
+        run.config,
+        {},
+        run=str(run.path),
+        steps=count,
+        status="recorded",
+        doubts=doubts(monitor.window, monitor.detectors),
+        source=run.config.source,
+        problems=run.problems,
+        advice={name: text for name in lacking if (text := hints.get(name, hints.get("default")))},
+    )
+
+
+def _judged_own(store: RunDirectory) -> Judged:
+    config = store.config_in_force()
+    monitor, indices, block = _observed(store, config)
+    add_unseen(monitor, store)
+    summary = store.summary() or {}
+    missing = missing_steps(indices, max(int(summary.get("steps", 0)), store.step_count()))
+    written = len(indices) + missing
+    holes = [f"{missing} of {written} Steps cannot be read"] if missing else []
+    blind = holes if len(indices) < READABLE * written else []
+    status, message = _ending(store, summary, max(indices, default=0))
+    return _judged(
+        monitor,
+        config,
+        _probes(store),
+        run=str(store.path),
+        steps=len(indices),
+        status=status,
+        message=message,
+        doubts=blind or doubts(monitor.window, monitor.detectors),
+        interventions=_interventions(store),
+        settings_changed={
+            name.removeprefix("known."): pair  # where other programs' settings are kept
+            for name, pair in store.config.differences(config).items()
+        },
+        problems=holes,
+        block=block,
+    )
+
+
+def _observed(store: RunDirectory, config: RunConfig) -> tuple[Monitor, list[int], int]:
+    """The run as its monitor saw it, the indices of its Steps, and how many were seen as one.
+
+    Of a long run detectors see blocks, for a look at every Step takes them minutes; the window at
+    its end is the one that a live monitor has, whatever the length.
+    """
+    monitor = Monitor(config)
+    count = store.step_count()
+    if count <= BLOCKS:
+        indices = []
+        for step in store.steps():
+            monitor.observe(step)
+            indices.append(step.index)
+        return monitor, indices, 1
+    block = -(-count // BLOCKS)
+    columns = columns_of(store.step_records())
+    if columns is None:
+        return monitor, [], block
+    for step in coarsen(columns, block):
+        monitor.observe(step)
+    monitor.window = Window.replayed(columns, monitor.window.total_env_steps)
+    return monitor, [index for index, _, _ in columns.heads], block
+
+
+def _judged(
+    monitor: Monitor, config: RunConfig, probes: Mapping[str, Evidence], **said: Any
+) -> Judged:
+    """The verdict on what a monitor has seen: training and machine apart."""
+    diagnoses, window = monitor.diagnose(probes), monitor.window
+    findings = [finding for finding in monitor.findings if finding.concerns == "training"]
+    causes = [diagnosis for diagnosis in diagnoses if diagnosis.concerns == "training"]
+    case = Case(findings=findings, window=window, config=config, probes=probes)
+    verdict = Verdict(
+        findings=findings,
+        diagnoses=causes,
+        undecided=[] if causes else undecided(case),
+        unmeasured=monitor.unmeasured(),
+        machine=[finding for finding in monitor.findings if finding.concerns == "machine"],
+        machine_diagnoses=[d for d in diagnoses if d.concerns == "machine"],
+        changes=prescriptions(diagnoses, config, window, names_of_settings(config)),
+        **said,
+    )
+    return Judged(verdict, window, config, probes)
+
+
+def names_of_settings(config: RunConfig) -> Mapping[str, str]:
+    """What the program that trained the run calls our settings."""
+    source = config.source if isinstance(config, ForeignConfig) else ""
+    table = next((t for t in built_in().values() if source and source.startswith(t.name)), None)
+    return table.settings if table else {}
+
+
+def _ending(store: RunDirectory, summary: Mapping[str, Any], last: int) -> tuple[str, str]:
+    """How the run ended, and why; a summary with Steps after it is that of an earlier part."""
+    if summary and last <= int(summary.get("steps", 0)):
+        return str(summary.get("status")), str(summary.get("message") or "")
+    files = [store.path / name for name in ("steps.jsonl", "events.jsonl")]
+    touched = max((file.stat().st_mtime for file in files if file.exists()), default=0.0)
+    if time.time() - touched < QUIET_SECONDS:
+        return "going", ""
+    return "broken off", "its record has no end"
+
+
+def _since_last_action(store: RunDirectory, kind: str) -> list[dict[str, Any]]:
+    """Events of a kind, but for those before the guard went back and took another way."""
+    found: list[dict[str, Any]] = []
+    for event in store.events():
+        if event["event"] == "action":
+            found = []
+        elif event["event"] == kind:
+            found.append(event)
+    return found
+
+
+def add_unseen(monitor: Monitor, store: RunDirectory) -> None:
+    """Findings recorded while training that the Steps alone do not show any more.
+
+    A run may diverge between two Steps, and a long run is looked at in blocks. What was found
+    before the guard went back and took another way is history, not a verdict.
+    """
+    recorded = [Finding.from_json(event) for event in _since_last_action(store, "finding")]
+    seen = {finding.rule for finding in monitor.findings}
+    monitor.findings += [finding for finding in recorded if finding.rule not in seen]
+
+
+def _probes(store: RunDirectory) -> dict[str, Evidence]:
+    """The newest answers of the probes that were asked while training."""
+    answers: dict[str, Evidence] = {}
+    for event in _since_last_action(store, "probe"):
+        known = ("event", "step", "probe", "statement")
+        values = {name: float(value) for name, value in event.items() if name not in known}
+        answers[event["probe"]] = Evidence(event["probe"], event["statement"], values)
+    return answers
+
+
+def _interventions(store: RunDirectory) -> list[Intervention]:
+    """What the guard did, in order."""
+    return [Intervention.from_json(event) for event in store.events() if event["event"] == "action"]

@@ -1,0 +1,40 @@
+"""Whether there was enough to see: only then does silence mean health.
+
+Rules speak after up to ENOUGH values in a row, most of them (their limits say after how many). Of
+a run that ended before that, or whose record is full of holes, nobody can say that it was healthy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from steadyrl.stability.rules import Detector
+from steadyrl.stability.window import Window
+
+ENOUGH = 10  # values that a rule about training has had to look at
+READABLE = 0.9  # share of the Steps that can be read
+
+
+def doubts(window: Window, rules: Iterable[Detector]) -> list[str]:
+    """Why silence does not mean health, by what was measured."""
+    seen = max((values_seen(r, window) for r in rules if r.concerns == "training"), default=0)
+    if not seen:
+        return ["nothing was recorded that a rule about training looks at"]
+    if seen < ENOUGH:
+        return [f"rules need {ENOUGH} Steps, {seen} could be looked at"]
+    if window.latest("train.updates") == 0:
+        return ["no update was made"]
+    return []
+
+
+def values_seen(rule: Detector, window: Window) -> int:
+    """How many values a rule has had to look at; settings say nothing of how training went."""
+    counts = [window.count(name) for name in rule.reads if not name.startswith("setting.")]
+    if rule.any_of:
+        counts.append(max(window.count(name) for name in rule.any_of))
+    return min(counts, default=0)
+
+
+def missing_steps(indices: Sequence[int], last: int = 0) -> int:
+    """How many Steps are lacking in 1, 2, 3 ... up to the last one known of."""
+    return max(last, *indices, 0) - len(set(indices)) if indices else last
