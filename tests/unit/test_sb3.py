@@ -19,6 +19,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.records import Step
 from steadyrl.integrations.sb3 import SteadyCallback
+from steadyrl.integrations.sb3_model import not_finite
 from steadyrl.judging import judge
 from steadyrl.store.foreign.run import ForeignRun
 from steadyrl.store.run_directory import RunDirectory
@@ -148,6 +149,64 @@ def test_something_severe_lowers_the_learning_rate_if_asked_to(tmp_path: Path) -
     assert model.policy.optimizer.param_groups[0]["lr"] == pytest.approx(lowered)
     model.save(tmp_path / "model.zip")
     assert PPO.load(tmp_path / "model.zip").lr_schedule(1.0) == pytest.approx(lowered)
+
+
+class Poisoned(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """From a step on, a reward or an observation that is no number."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(gymnasium.make("CartPole-v1"))
+        self._what, self._left = what, 300
+
+    def step(self, action: Any) -> Any:
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        self._left -= 1
+        if self._left < 0 and self._what == "reward":
+            reward = float("nan")
+        elif self._left < 0:
+            observation = np.array([0.0, np.inf, 0.0, 0.0], dtype=np.float32)
+        return observation, reward, terminated, truncated, info
+
+
+@pytest.mark.parametrize("what", ["reward", "observation"])
+def test_a_number_that_is_none_is_found_before_the_model_raises(what: str, tmp_path: Path) -> None:
+    said: list[str] = []
+    model = PPO("MlpPolicy", DummyVecEnv([lambda: Poisoned(what)]), n_steps=256, seed=0)
+    with pytest.raises(ValueError, match="nan"):
+        model.learn(1024, callback=SteadyCallback(tmp_path / "run", every=200, say=said.append))
+    assert sum("D001 non-finite-signal" in line for line in said) == 1
+    verdict = judge(tmp_path / "run")
+    assert verdict.headline == "sick"
+    (finding,) = verdict.findings
+    assert (finding.rule, finding.env_steps) == ("D001", 301)
+    assert f"the {what} of environment 0" in finding.message
+
+
+def test_a_number_that_is_none_stops_the_model_before_it_learns_from_it(tmp_path: Path) -> None:
+    model = PPO("MlpPolicy", DummyVecEnv([lambda: Poisoned("reward")]), n_steps=256, seed=0)
+    watched(model, tmp_path / "run", 2048, on_severe="stop")
+    assert model.num_timesteps == 301
+    assert all(bool(torch.isfinite(p).all()) for p in model.policy.parameters())
+    verdict = judge(tmp_path / "run")
+    assert verdict.sentence.startswith("sick; stopped: D001 non-finite-signal")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"rewards": np.ones(2, np.float32)}, None),
+        ({"rewards": np.full(2, 3e38, np.float32)}, None),  # finite, though their sum is not
+        ({"new_obs": np.zeros((2, 4), np.uint8)}, None),
+        ({"rewards": np.array([1.0, np.nan])}, "the reward of environment 1 is nan"),
+        (
+            {"new_obs": {"camera": np.zeros((1, 2)), "arm": np.array([[0.0, -np.inf]])}},
+            "the observation 'arm' of environment 0, component [1] is -inf",
+        ),
+        ({}, None),
+    ],
+)
+def test_what_is_not_finite_is_named(given: dict[str, Any], said: str | None) -> None:
+    assert not_finite(given) == said
 
 
 def test_the_last_good_model_is_kept_and_can_be_loaded(tmp_path: Path) -> None:

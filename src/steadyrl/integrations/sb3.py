@@ -37,8 +37,10 @@ from steadyrl.integrations.sb3_model import (
     Episodes,
     environment_of,
     evaluators_in,
+    not_finite,
     recent_episodes,
     settings_of,
+    train_values,
 )
 from steadyrl.integrations.sb3_off_policy import OffPolicyMeter
 from steadyrl.integrations.sb3_on_policy import OnPolicyMeter
@@ -86,7 +88,7 @@ class SteadyCallback(BaseCallback):
         self._path, self._save = Path(path), save_last_good
         self._on_severe = one_of("on_severe", on_severe, OnSevere)
         self._every, self._tell = every, say
-        self._stopping = self._broken = False
+        self._stopping = self._broken = self._poisoned = False
         self._lowered = 0
         self._watch: Watch | None = None
         self._meter: OnPolicyMeter | OffPolicyMeter | None = None
@@ -121,7 +123,7 @@ class SteadyCallback(BaseCallback):
         total = int(self.locals.get("total_timesteps", 0))
         if self._meter is not None:  # of a learn() that was broken off
             self._meter.close()
-        self._stopping = False
+        self._stopping = self._poisoned = False
         self._meter = self._new_meter()
         names = [type(model).__name__, *(parent.__name__ for parent in type(model).__mro__)]
         self._table = table
@@ -177,8 +179,12 @@ class SteadyCallback(BaseCallback):
         return not self._stopping
 
     def _played(self) -> None:
+        bad = None if self._poisoned else not_finite(self.locals)
+        if bad is not None:  # told once, and before Stable-Baselines3 itself gives up on it
+            self._poisoned = True
+            self._respond(self.watch.not_finite(self.model.num_timesteps, bad))
         self._episodes.add(self.locals)
-        self._logged |= self._train_values()  # another callback may empty the logger
+        self._logged |= train_values(self.model)  # another callback may empty the logger
         if isinstance(self._meter, OffPolicyMeter):
             self._meter.add(self.locals)
         if not isinstance(self._meter, OnPolicyMeter) and self._due:
@@ -213,7 +219,7 @@ class SteadyCallback(BaseCallback):
         """One Step: what Stable-Baselines3 measured, what we measured, how episodes went."""
         model = self.model
         now, steps = time.perf_counter(), model.num_timesteps
-        signals = self._table.translate(self._logged | self._train_values())
+        signals = self._table.translate(self._logged | train_values(model))
         self._logged = {}
         signals |= self._episodes.read() | recent_episodes(model) | self._evaluations()
         signals |= self._meter.read() if self._meter is not None else {}
@@ -226,14 +232,6 @@ class SteadyCallback(BaseCallback):
         self._respond(self.watch.record(steps, signals))
         if not self.watch.sick and steps - self._saved_at >= self._save_every:
             self._keep()
-
-    def _train_values(self) -> dict[str, float]:
-        """What Stable-Baselines3 has measured and not written out yet."""
-        return {
-            name: float(value)
-            for name, value in self.model.logger.name_to_value.items()
-            if name.startswith("train/") and np.isscalar(value) and not isinstance(value, str)
-        }
 
     def _evaluations(self) -> dict[str, float]:
         """What an EvalCallback beside this one has found since the last Step."""

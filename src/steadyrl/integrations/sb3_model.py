@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,22 @@ def evaluators_in(callback: Any) -> Iterator[EvalCallback]:
         yield callback
     elif isinstance(callback, EventCallback) and callback.callback is not None:
         yield from evaluators_in(callback.callback)
+
+
+def not_finite(local: Mapping[str, Any]) -> str | None:
+    """The first reward or observation of this step that is not a finite number, in words."""
+    for called, name in (("reward", "rewards"), ("observation", "new_obs")):
+        given: Any = local.get(name, ())
+        parts = given.items() if isinstance(given, Mapping) else (("", given),)
+        for part, values in parts:
+            # Whole numbers, such as those of images, are always finite.
+            if getattr(values, "dtype", np.dtype(int)).kind != "f" or np.isfinite(values).all():
+                continue
+            where = np.argwhere(~np.isfinite(values))[0]
+            which = f" '{part}'" if part else ""
+            place = f", component {where[1:].tolist()}" if len(where) > 1 else ""
+            return f"the {called}{which} of environment {where[0]}{place} is {values[tuple(where)]}"
+    return None
 
 
 class Episodes:
@@ -53,6 +69,16 @@ class Episodes:
             signals["rollout.terminated_share"] = self._terminated / ended
         self._rewards, self._terminated, self._truncated = [], 0, 0
         return signals
+
+
+def train_values(model: Any) -> dict[str, float]:
+    """What Stable-Baselines3 has measured and not written out yet."""
+    measured: dict[str, float] = model.logger.name_to_value
+    return {
+        name: float(value)
+        for name, value in measured.items()
+        if name.startswith("train/") and np.isscalar(value) and not isinstance(value, str)
+    }
 
 
 def recent_episodes(model: Any) -> dict[str, float]:
