@@ -155,7 +155,7 @@ FLAT = [0.0] * 8
 
 
 def _climb(config: DDPGConfig, folder: Path, **options: Any) -> Ladder:
-    return climb(config, [16, 32, 64], load_gates("relative"), folder, seeds=3, **options)
+    return climb(config, [16, 32, 64], load_gates("relative"), folder, seeds=5, **options)
 
 
 def _decisions(ladder: Ladder) -> dict[int, str]:
@@ -205,7 +205,7 @@ def test_an_open_answer_gets_as_many_seeds_again_and_is_then_held(
     played(lambda size, seed: (RISING, ("D005",) if seed % 2 else (), "finished"))
     ladder = _climb(small_config(), tmp_path)
     assert _decisions(ladder) == {16: "hold"}
-    assert ladder.rungs[0].seeds == 6
+    assert ladder.rungs[0].seeds == 10
     assert ladder.recommended is None
 
 

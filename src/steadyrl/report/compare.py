@@ -14,9 +14,9 @@ from rich.table import Table
 from steadyrl.report.page import COLORS, Chart, card, legend, page, table
 from steadyrl.store.files import write_atomically
 
-LEARNING = ("config", "seeds", "final return, IQM (95 %)", "mean of the curve", "to threshold")
+LEARNING = ("config", "seeds", "final return, IQM (middle half)", "curve's mean", "to threshold")
 STEADINESS = ("config", "collapsed", "severe", "worst drawdown", "seed spread", "seconds", "steps")
-CONTRAST = ("config", "against", "difference of final returns", "P(better)", "clear")
+CONTRAST = ("config", "against", "mean difference (interval)", "pairs won", "p", "allowed", "clear")
 
 
 def print_comparison(folder: Path, report: Path) -> None:
@@ -45,7 +45,7 @@ def write_comparison_report(folder: Path) -> Path:
     names = [arm["name"] for arm in story["arms"]]
     body = (
         f"<h2>{escape(story['message'])}</h2><p class='legend'>{legend(names)}</p>"
-        + card("Return", "IQM over seeds of the evaluation return, 95 % interval", "curves")
+        + card("Return", "IQM of the evaluation return, and the middle half of the seeds", "curves")
         + "<h2>Learning</h2>"
         + table(LEARNING, _learning(story))
         + "<h2>Steadiness</h2>"
@@ -97,7 +97,9 @@ def _contrasts(story: dict[str, Any]) -> list[tuple[str, ...]]:
             contrast["name"],
             contrast["reference"],
             _estimate(contrast["difference"], ",.4g"),
-            _estimate(contrast["improvement"], ".2f"),
+            f"{contrast['improvement']:.0%}",
+            f"{contrast['p_value']:.2g}",
+            f"{contrast['allowed']:.2g}",
             "yes" if contrast["clear"] else "no",
         )
         for contrast in story["contrasts"]
@@ -130,4 +132,6 @@ def _curves(story: dict[str, Any]) -> Chart:
 def _estimate(record: dict[str, Any], spec: str) -> str:
     if record["value"] is None:
         return "-"
+    if record["low"] is None or record["high"] is None:
+        return f"{record['value']:{spec}} (too few seeds)"
     return f"{record['value']:{spec}} ({record['low']:{spec}} to {record['high']:{spec}})"
