@@ -174,6 +174,15 @@ def test_good_rungs_are_climbed_and_the_fastest_good_one_is_recommended(
     assert recommended.batch_size == 16
 
 
+def test_a_ladder_names_its_runs_from_its_own_folder(
+    small_config: Make, tmp_path: Path, played: Callable[[Play], None]
+) -> None:
+    played(lambda size, seed: (RISING, (), "finished"))
+    _climb(small_config(), tmp_path)
+    rungs = json.loads((tmp_path / "ladder.json").read_text())["rungs"]
+    assert rungs[0]["runs"] == [f"batch-16-seed{seed}" for seed in range(3)]
+
+
 def test_a_return_that_falls_behind_is_stepped_back_from(
     small_config: Make, tmp_path: Path, played: Callable[[Play], None]
 ) -> None:

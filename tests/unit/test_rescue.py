@@ -124,6 +124,8 @@ def test_a_frozen_target_is_rescued_and_the_fix_is_proved(
     origins = {row["origin"]: row["helped"] for row in story["tried"]}
     assert origins["asked for"] is False
     assert "random fix" in origins
+    told = [story["control"], *story["tried"], *(row["after"] for row in story["verified"])]
+    assert {row["run"] for row in told} <= {path.name for path in (tmp_path / "out").iterdir()}
     rescued = (tmp_path / "out" / "rescued.yaml").read_text()
     assert "#   tau: 0.0 -> 0.005" in rescued
     assert load_config(tmp_path / "out" / "rescued.yaml") == config.replaced({"tau": 0.005})

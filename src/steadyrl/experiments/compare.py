@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from steadyrl.experiments.statistics import (
 )
 from steadyrl.experiments.trials import Trial, run_trials
 from steadyrl.store.files import write_json
+from steadyrl.store.paths import relative_to
 
 FEWEST_SEEDS = 3  # before the first look
 GRID = 60  # points of a curve
@@ -112,7 +113,7 @@ def compare(
         ]
         owner = {trial.name: name for trial in trials for name in configs if _owns(name, trial)}
         for outcome in run_trials(trials, executor):
-            history = read_history(outcome)
+            history = replace(read_history(outcome), path=relative_to(folder, outcome.path))
             histories[owner[outcome.name]].append(history)
             say(f"  {outcome.name}: return {outcome.final_return:,.4g}, {outcome.status}")
         done += count
