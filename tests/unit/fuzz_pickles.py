@@ -105,7 +105,7 @@ def _change(content: bytearray, chance: random.Random) -> None:
 
 def main(count: int, seed: int, path: Path) -> int:
     """Read them all; tells how many were read and refused, or what else came of one."""
-    resource.setrlimit(resource.RLIMIT_AS, (4 * 2**30, 4 * 2**30))
+    resource.setrlimit(resource.RLIMIT_AS, (16 * 2**30, 16 * 2**30))
     warnings.simplefilter("error")
     chance, files = random.Random(seed), corpus()
     read = 0

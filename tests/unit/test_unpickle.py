@@ -21,7 +21,7 @@ from pathlib import Path
 from steadyrl.core.errors import DataError
 from steadyrl.experience.demonstration_files import read_demonstrations
 
-resource.setrlimit(resource.RLIMIT_AS, (4 * 2**30, 4 * 2**30))
+resource.setrlimit(resource.RLIMIT_AS, (16 * 2**30, 16 * 2**30))
 for path in sorted(Path(sys.argv[1]).iterdir()):
     try:
         told = f"read: {len(read_demonstrations(path))}"
