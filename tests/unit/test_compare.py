@@ -183,6 +183,15 @@ def test_a_clear_answer_saves_the_other_seeds(
     assert "b is better than a" in result.message
 
 
+def test_a_comparison_names_its_runs_from_its_own_folder(
+    small_config: Make, tmp_path: Path, played: Any
+) -> None:
+    played(lambda trial: float(trial.config.seed))
+    compare({"a": small_config(), "b": small_config()}, tmp_path, seeds=2)
+    arms = json.loads((tmp_path / "compare.json").read_text())["arms"]
+    assert [arm["runs"] for arm in arms] == [["a/seed0", "a/seed1"], ["b/seed0", "b/seed1"]]
+
+
 def test_an_open_answer_takes_all_seeds_and_looks_are_paid_for(
     small_config: Make, tmp_path: Path, played: Any
 ) -> None:

@@ -14,7 +14,7 @@ from steadyrl.cli.main import main
 from steadyrl.core.configs import load_config
 from steadyrl.core.configs.ddpg import DDPGConfig
 from steadyrl.experiments.candidates import PLACEBO, Candidate, choose
-from steadyrl.experiments.proof import Proof, improves, measure_for, proof_of, score
+from steadyrl.experiments.proof import Measure, Proof, improves, measure_for, proof_of, score
 from steadyrl.experiments.rescue import rescue
 from steadyrl.experiments.trials import Outcome, Trial, is_done, read_outcome, run_trial
 from steadyrl.store.run_directory import RunDirectory
@@ -51,7 +51,8 @@ def test_several_runs_are_compared_by_their_medians() -> None:
 
 
 def test_if_the_task_was_changed_length_and_reward_per_step_decide() -> None:
-    control, by = [_outcome(-14_000.0, 11.0, "D010")], "episode length"
+    by: Measure = "episode length"
+    control = [_outcome(-14_000.0, 11.0, "D010")]
     assert improves([_outcome(-4.6e6, 4010.0)], control, by)
     assert not improves([_outcome(-12_000.0, 10.0)], control, by)
     assert not improves([_outcome(-9e6, 4010.0)], control, by)
@@ -304,6 +305,8 @@ def test_a_frozen_target_is_rescued_and_the_fix_is_proved(
     assert origins["asked for"] is False
     assert {"random fix", "placebo"} <= origins.keys()
     assert (story["measure"], story["p_value"]) == ("return", pytest.approx(0.05))
+    told = [story["control"], *story["tried"], *(row["after"] for row in story["verified"])]
+    assert {row["run"] for row in told} <= {path.name for path in (tmp_path / "out").iterdir()}
     rescued = (tmp_path / "out" / "rescued.yaml").read_text()
     assert "#   tau: 0.0 -> 0.005" in rescued
     assert load_config(tmp_path / "out" / "rescued.yaml") == config.replaced({"tau": 0.005})

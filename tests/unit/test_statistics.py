@@ -222,7 +222,10 @@ def test_equal_groups_are_set_apart_by_chance_as_seldom_as_it_says() -> None:
     generator = np.random.default_rng(5)
     for count, draw in itertools.product((3, 4), NULLS.values()):
         trials = 80
-        found = [rank_p(draw(generator, count), draw(generator, count)) for _ in range(trials)]
+        found = [
+            rank_p(list(draw(generator, count)), list(draw(generator, count)))
+            for _ in range(trials)
+        ]
         assert np.mean(np.array(found) <= 0.05) <= 0.05 + 3 * math.sqrt(0.05 / trials)
 
 

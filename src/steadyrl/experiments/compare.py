@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from steadyrl.experiments.statistics import (
 )
 from steadyrl.experiments.trials import Trial, run_trials
 from steadyrl.store.files import write_json
+from steadyrl.store.paths import relative_to
 
 USUAL_SEEDS = 8  # enough for an effect of twice the spread between seeds
 GRID = 60  # points of a curve
@@ -114,7 +115,7 @@ def compare(
         ]
         owner = {trial.name: name for trial in trials for name in configs if _owns(name, trial)}
         for outcome in run_trials(trials, executor):
-            history = read_history(outcome)
+            history = replace(read_history(outcome), path=relative_to(folder, outcome.path))
             histories[owner[outcome.name]].append(history)
             say(f"  {outcome.name}: return {outcome.final_return:,.4g}, {outcome.status}")
         done = look

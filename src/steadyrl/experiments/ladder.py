@@ -240,7 +240,7 @@ def _judge_rung(
         **speed(config, size, list(measured.values())),
         cause=cause,
         evidence=said,
-        runs=[str(outcome.path) for outcome in outcomes.values()],
+        runs=[outcome.path.name for outcome in outcomes.values()],  # beside ladder.json
     )
     return _Tried(rung, measured)
 

@@ -198,7 +198,7 @@ def _account(
 
 def _row(outcome: Outcome) -> dict[str, Any]:
     return {
-        "run": str(outcome.path),
+        "run": outcome.path.name,  # beside rescue.json
         "status": outcome.status,
         "severe": list(outcome.severe),
         "final_return": outcome.final_return,

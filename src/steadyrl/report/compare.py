@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,7 @@ from rich.console import Console
 from rich.markup import escape as plain
 from rich.table import Table
 
-from steadyrl.report.page import COLORS, Chart, card, legend, page, table
-from steadyrl.store.files import write_atomically
+from steadyrl.report.page import COLORS, Chart, legend, write_page
 
 LEARNING = ("config", "seeds", "final return, IQM (middle half)", "curve's mean", "to threshold")
 STEADINESS = ("config", "collapsed", "severe", "worst drawdown", "seed spread", "seconds", "steps")
@@ -32,30 +30,29 @@ def print_comparison(folder: Path, report: Path) -> None:
         for title in head:
             grid.add_column(title, overflow="fold")
         for row in rows:
-            grid.add_row(*row)
+            grid.add_row(*map(plain, row))
         console.print()
         console.print(grid)
     console.print(f"\n[bold]{plain(story['message'])}[/]", soft_wrap=True)
-    console.print(f"report  {report}", soft_wrap=True)
+    console.print(f"report  {report}", soft_wrap=True, markup=False)
 
 
 def write_comparison_report(folder: Path) -> Path:
     """Curves with their intervals, and the tables."""
     story = _story(folder)
-    names = [arm["name"] for arm in story["arms"]]
-    body = (
-        f"<h2>{escape(story['message'])}</h2><p class='legend'>{legend(names)}</p>"
-        + card("Return", "IQM of the evaluation return, and the middle half of the seeds", "curves")
-        + "<h2>Learning</h2>"
-        + table(LEARNING, _learning(story))
-        + "<h2>Steadiness</h2>"
-        + table(STEADINESS, _steadiness(story))
-        + "<h2>Against the first</h2>"
-        + table(CONTRAST, _contrasts(story))
+    return write_page(
+        folder / "report.html",
+        "compare",
+        "Comparison",
+        [_curves(story)],
+        message=story["message"],
+        legend=legend([arm["name"] for arm in story["arms"]]),
+        tables=(
+            ("Learning", LEARNING, _learning(story)),
+            ("Steadiness", STEADINESS, _steadiness(story)),
+            ("Against the first", CONTRAST, _contrasts(story)),
+        ),
     )
-    path = folder / "report.html"
-    write_atomically(path, page("Comparison", body, [_curves(story)]).encode())
-    return path
 
 
 def _story(folder: Path) -> dict[str, Any]:
@@ -126,7 +123,8 @@ def _curves(story: dict[str, Any]) -> Chart:
         traces.append(
             {"x": x, "y": curve["value"], "name": arm["name"], "mode": "lines", "line": line}
         )
-    return {"id": "curves", "traces": traces}
+    about = "IQM of the evaluation return, and the middle half of the seeds"
+    return {"id": "curves", "title": "Return", "about": about, "traces": traces}
 
 
 def _estimate(record: dict[str, Any], spec: str) -> str:
