@@ -11,7 +11,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from steadyrl.core.machine import commit, processor
+from steadyrl.core.records import without_nan
+from steadyrl.experiments.statistics import SignFlips
 
 ROOT = Path(__file__).resolve().parent.parent
 PEER_PYTHON = ROOT / ".venv-bench" / "bin" / "python"
@@ -33,6 +37,24 @@ def require_peers() -> None:
     """Stop with the remedy if the peers are not installed."""
     if not PEER_PYTHON.exists():
         sys.exit("the peers are not installed: run 'make bench-env' first")
+
+
+def paired(ours: list[float], theirs: list[float]) -> dict[str, Any]:
+    """Means of two sides and their difference seed by seed; its interval is null below 6 seeds."""
+    test = SignFlips((len(ours),))
+    differences = np.array(ours) - np.array(theirs)
+    found = test.interval(differences)
+    record: dict[str, Any] = without_nan(
+        {
+            "ours": float(np.mean(ours)),
+            "theirs": float(np.mean(theirs)),
+            "difference": found.value,
+            "interval": [found.low, found.high],
+            "p_value": test.p_value(differences),
+            "scores": {"ours": ours, "theirs": theirs},
+        }
+    )
+    return record
 
 
 def machine() -> dict[str, Any]:

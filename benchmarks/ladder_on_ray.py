@@ -23,6 +23,7 @@ from steadyrl.experiments.executor import LocalExecutor, RayExecutor
 from steadyrl.experiments.gates import load_gates
 from steadyrl.experiments.ladder import Ladder, climb
 from steadyrl.experiments.verify_resume import compare_runs
+from steadyrl.store.paths import resolve
 
 SIZES = (128, 256, 512, 1024, 2048, 4096)
 
@@ -62,7 +63,9 @@ def main() -> None:
     different = [
         theirs
         for ours, theirs in zip(_runs(local), _runs(remote), strict=True)
-        if compare_runs(Path(ours), Path(theirs)).differences
+        if compare_runs(
+            resolve(arguments.output / "local", ours), resolve(arguments.output / "ray", theirs)
+        ).differences
     ]
     conclude(
         "ladder_on_ray",

@@ -12,9 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import PEER_PYTHON, conclude, require_peers, run_json
-
-from steadyrl.experiments.statistics import bootstrap_mean
+from common import PEER_PYTHON, conclude, paired, require_peers, run_json
 
 HERE = Path(__file__).resolve().parent
 LAST = 10  # evaluations that count
@@ -25,7 +23,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="2 seeds, 4000 steps")
     parser.add_argument("--json", action="store_true", help="only the last line")
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=8)
     parser.add_argument("--steps", type=int, default=20_000)
     arguments = parser.parse_args()
     require_peers()
@@ -46,19 +44,13 @@ def main() -> None:
             if not arguments.json:
                 sys.stdout.write(f"seed {seed} {name}: {scores[name][-1]:.1f}\n")
                 sys.stdout.flush()
-    summary = {}
-    for name, values in scores.items():
-        mean, low, high = bootstrap_mean(values)
-        summary[name] = {"mean": mean, "low": low, "high": high, "seeds": values}
-    difference = bootstrap_mean([o - s for o, s in zip(scores["ours"], scores["sb3"], strict=True)])
     conclude(
         "learning_ddpg",
         {
             "environment": "Pendulum-v1",
             "steps": steps,
             "score": f"mean return of the last {LAST} of 20 evaluations of 10 episodes",
-            "results": summary,
-            "ours_minus_sb3": dict(zip(("mean", "low", "high"), difference, strict=True)),
+            **paired(scores["ours"], scores["sb3"]),
             "versions": versions,
         },
         keep=not arguments.quick,

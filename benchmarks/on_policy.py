@@ -17,10 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import PEER_PYTHON, conclude, require_peers, run_json
+from common import PEER_PYTHON, conclude, paired, require_peers, run_json
 
 from steadyrl.core.configs import load_config
-from steadyrl.experiments.statistics import bootstrap_mean
 
 HERE = Path(__file__).resolve().parent
 LAST = 5  # evaluations that count
@@ -113,7 +112,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="1 round or 1 seed, keep nothing")
     parser.add_argument("--json", action="store_true", help="only the last line")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=8)
     parser.add_argument(
         "--only", choices=sorted(LEARNING), help="of 'learning': this one, beside what is kept"
     )
@@ -217,14 +216,7 @@ def learning(chosen: list[str], seeds: int, say: Any) -> dict[str, Any]:
             for name, job in jobs.items():
                 scores[name].append(float(np.mean(job.result()["returns"][-LAST:])))
                 results.setdefault("versions", {}).update(job.result()["versions"])
-        pairs = zip(scores["ours"], scores["sb3"], strict=True)
-        results[title] = {
-            "ours": bootstrap_mean(scores["ours"]),
-            "sb3": bootstrap_mean(scores["sb3"]),
-            "ours_minus_sb3": bootstrap_mean([o - s for o, s in pairs]),
-            "scores": scores,
-            "steps": steps,
-        }
+        results[title] = {**paired(scores["ours"], scores["sb3"]), "steps": steps}
         say(f"{title}: {results[title]}")
     return results
 

@@ -18,6 +18,7 @@ from steadyrl.algorithms.training import Training, prepare
 from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.errors import CheckpointError, SteadyError, TrainingDiverged
 from steadyrl.core.records import RunSummary
+from steadyrl.core.seeding import Generators
 from steadyrl.scribe import NO_ACTIONS, Controls, Scribe
 from steadyrl.scribe import GuardMode as GuardMode
 from steadyrl.scribe import Observers as Observers
@@ -84,10 +85,15 @@ def fork(
     guard: GuardMode = "watch",
     observers: Observers | None = None,
 ) -> RunSummary:
-    """A new run from another's checkpoint: same weights, data and randomness, settings changed."""
+    """A new run from another's checkpoint: same weights, data and randomness, settings changed.
+
+    If the seed is among the changes, weights and data are the same and the randomness is another.
+    """
     parent = RunDirectory.open(source)
     state = parent.checkpoints.load(step)
     config = type(parent.config).parse(state["config"]["now"]).replaced(changes)
+    if "seed" in changes:
+        state["learner"]["parts"]["generators"] = Generators(config.seed).state_dict()
     training = prepare(config)
     training.load_state_dict({**state, "config": {"now": config.plain(), "changes": []}})
     store = RunDirectory.create(directory, config)

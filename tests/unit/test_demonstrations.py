@@ -291,6 +291,23 @@ def test_more_that_cannot_be_used(tmp_path: Path) -> None:
         read_demonstrations(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ({"obs": {"a": {"b": 1.0}}, "acts": [0.0]}, "cannot be used"),
+        ({"obs": {"a": np.zeros(2), 1: np.zeros(3)}, "acts": np.zeros(2)}, "cannot be used"),
+        ({"obs": [[1.0], [1.0, 2.0]], "acts": [0.0, 1.0]}, "cannot be used"),
+        ({"obs": [1.0, "2.0"], "acts": [0.0, 1.0]}, "there is text where numbers are needed"),
+        ([{"obs": np.zeros((5, 3)), "acts": np.ones((5, 2))}, 3], "type int where a dictionary"),
+        ([[{"obs": [1.0], "acts": [1.0]}], 3], "cannot be used"),
+        ({"obs": [1e300], "acts": [0.0]}, r"observation\[0\] of transition 0 is inf"),
+    ],
+)
+def test_parts_that_do_not_go_together_are_told(value: Any, said: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=said):
+        read_demonstrations(_write(tmp_path / "demo.pkl", value))
+
+
 def test_transitions_of_different_shapes_are_told(tmp_path: Path) -> None:
     records = _transitions()
     records[4]["actions"] = np.zeros(5)

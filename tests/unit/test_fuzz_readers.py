@@ -1,4 +1,4 @@
-"""Garbled logs by the hundred thousand: slow, run by 'make test-slow'."""
+"""Garbled logs and pickles by the ten thousand: slow, run by 'make test-slow'."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from steadyrl.store.foreign.event_files import EventFile
 from steadyrl.store.foreign.run import ForeignRun
 from tests.unit.test_event_files import EVENTS, file_of, frame
 from tests.unit.test_foreign_runs import SB3
+from tests.unit.test_unpickle import fuzzed
 
 FILE = file_of(EVENTS)
 WHOLE = {
@@ -95,3 +96,9 @@ def test_garbled_tables(tmp_path: Path, rows: list[list[str]], tail: bytes, lost
         return
     steps = [step.env_steps for step in run.steps()]
     assert steps == sorted(set(steps))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_mutated_pickles(tmp_path: Path, seed: int) -> None:
+    assert fuzzed(10_000, seed, tmp_path).endswith("refused\n")

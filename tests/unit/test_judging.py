@@ -360,14 +360,14 @@ def test_live_diagnosed_and_rescued_a_run_gets_the_same_proposals(
     for remedy in REMEDIES.values():
         assert remedy.propose(run.config, run.window) == remedy.propose(config, live.window)
     assert run.verdict.changes["R303"] == "reward_scale 1 -> 0.001"
-    assert {"reward_scale": 0.001} in [c.changes for c in candidates_for(run, ())]
+    assert {"reward_scale": 0.001} in [c.changes for c in candidates_for(run)]
     assert [d.cause for d in run.verdict.diagnoses] == [d.cause for d in live.diagnose()]
     assert ("blocks of 2 Steps" in printed(run.verdict)) is (block == 2)
 
 
 def test_what_the_machine_lacks_is_no_candidate_for_a_rescue(tmp_path: Path) -> None:
     run = judged(recorded(tmp_path / "run", FULL_DISK))
-    assert {candidate.origin for candidate in candidates_for(run, ())} <= {"random fix"}
+    assert {candidate.origin for candidate in candidates_for(run)} == {"random fix", "placebo"}
 
 
 def test_a_finding_comes_back_from_its_event_as_it_was() -> None:

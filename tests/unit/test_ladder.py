@@ -18,7 +18,7 @@ from steadyrl.core.configs.ddpg import DDPGConfig
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.records import RunSummary, Step
 from steadyrl.experiments import ladder as ladder_module
-from steadyrl.experiments.gates import Gate, GateSet, Measured, gate_sets, load_gates
+from steadyrl.experiments.gates import Gate, GateSet, Measured, gate_sets, interval, load_gates
 from steadyrl.experiments.ladder import Ladder, climb
 from steadyrl.experiments.rung_evidence import evidence
 from steadyrl.experiments.statistics import Estimate
@@ -155,7 +155,7 @@ FLAT = [0.0] * 8
 
 
 def _climb(config: DDPGConfig, folder: Path, **options: Any) -> Ladder:
-    return climb(config, [16, 32, 64], load_gates("relative"), folder, seeds=3, **options)
+    return climb(config, [16, 32, 64], load_gates("relative"), folder, seeds=5, **options)
 
 
 def _decisions(ladder: Ladder) -> dict[int, str]:
@@ -172,6 +172,15 @@ def test_good_rungs_are_climbed_and_the_fastest_good_one_is_recommended(
     recommended = load_config(str(tmp_path / "recommended.yaml"))
     assert isinstance(recommended, DDPGConfig)
     assert recommended.batch_size == 16
+
+
+def test_a_ladder_names_its_runs_from_its_own_folder(
+    small_config: Make, tmp_path: Path, played: Callable[[Play], None]
+) -> None:
+    played(lambda size, seed: (RISING, (), "finished"))
+    _climb(small_config(), tmp_path)
+    rungs = json.loads((tmp_path / "ladder.json").read_text())["rungs"]
+    assert rungs[0]["runs"] == [f"batch-16-seed{seed}" for seed in range(5)]
 
 
 def test_a_return_that_falls_behind_is_stepped_back_from(
@@ -205,7 +214,7 @@ def test_an_open_answer_gets_as_many_seeds_again_and_is_then_held(
     played(lambda size, seed: (RISING, ("D005",) if seed % 2 else (), "finished"))
     ladder = _climb(small_config(), tmp_path)
     assert _decisions(ladder) == {16: "hold"}
-    assert ladder.rungs[0].seeds == 6
+    assert ladder.rungs[0].seeds == 10
     assert ladder.recommended is None
 
 
@@ -222,7 +231,7 @@ def test_learning_never_starts_before_there_is_a_batch(
     small_config: Make, tmp_path: Path, played: Callable[[Play], None]
 ) -> None:
     played(lambda size, seed: (RISING, (), "finished"))
-    climb(small_config(learning_starts=20), [64], load_gates("relative"), tmp_path, seeds=1)
+    climb(small_config(learning_starts=20), [64], load_gates("relative"), tmp_path, seeds=5)
     written = yaml.safe_load((tmp_path / "batch-64-seed0" / "config.yaml").read_text())
     assert (written["batch_size"], written["learning_starts"]) == (64, 64)
 
@@ -249,10 +258,10 @@ def test_the_command_climbs_reports_and_goes_on(
     small_config: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "small.yaml"
-    file.write_text(small_config().to_yaml())
+    file.write_text(small_config(total_env_steps=120, learning_starts=40).to_yaml())
     gates = tmp_path / "open.yaml"
     gates.write_text("gates: [{measure: severe findings, continue_below: 99.0}]")
-    asked = ["ladder", str(file), "--batch-sizes", "8,16", "--seeds", "1", "--workers", "1",
+    asked = ["ladder", str(file), "--batch-sizes", "8,16", "--seeds", "5", "--workers", "1",
              "--gates", str(gates), "--output", str(tmp_path / "out"), "--json"]  # fmt: skip
     assert main(asked) == 0
     ladder = json.loads(capsys.readouterr().out)
@@ -282,6 +291,40 @@ def test_progress_is_read_from_the_end_of_a_torn_file(tmp_path: Path) -> None:
 )
 def test_the_estimate_goes_by_the_pace_so_far(done: int, left: int, said: str) -> None:
     assert said in estimate(done, left, 60.0)
+
+
+@pytest.mark.parametrize(("seeds", "told"), [(3, "each rung takes 6"), (5, None)])
+def test_few_seeds_take_a_second_look_and_that_is_said_first(
+    seeds: int,
+    told: str | None,
+    small_config: Make,
+    tmp_path: Path,
+    played: Callable[[Play], None],
+) -> None:
+    played(lambda size, seed: (RISING, (), "finished"))
+    said: list[str] = []
+    gates = load_gates("relative")
+    ladder = climb(small_config(), [16], gates, tmp_path, seeds=seeds, say=said.append)
+    assert ladder.rungs[0].decision == "climb"
+    assert ladder.rungs[0].seeds == (6 if told else 5)
+    assert (told in said[0]) if told else ("no gate" not in said[0])
+
+
+def test_so_few_seeds_that_no_gate_could_be_answered_are_refused(
+    small_config: Make, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError, match="can answer no gate"):
+        climb(small_config(), [16], load_gates("relative"), tmp_path, seeds=2)
+
+
+def test_one_seed_in_five_that_fails_leaves_a_rung_open() -> None:
+    gate = Gate(measure="severe findings", continue_below=0.5, retreat_above=0.5)
+    assert gate.answer(interval([0.0] * 5)) == "continue"
+    assert gate.answer(interval([1.0] * 5)) == "retreat"
+    assert gate.answer(interval([0.0] * 4 + [1.0])) == "open"
+    assert gate.answer(interval([0.0] * 9 + [1.0], look=1)) == "continue"
+    assert gate.answer(interval([0.0] * 8 + [1.0] * 2, look=1)) == "open"
+    assert gate.answer(interval([0.0] * 4 + [math.nan])) == "open"  # four are too few
 
 
 def test_a_gate_set_needs_a_gate() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -67,6 +68,15 @@ def test_as_json(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["milestones", str(run), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)["runs"][0]
     assert told["passed"] == {"10.0": 400.0, "50.0": 1400.0, "100.0": 2600.0}
+
+
+def test_runs_that_share_a_folder_name_are_told_apart(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = shutil.copytree(run, tmp_path / "other" / "run")
+    assert main(["milestones", str(run), str(other), "--json"]) == 0
+    names = [told["run"] for told in json.loads(capsys.readouterr().out)["runs"]]
+    assert names == [f"{tmp_path.name}/run", "other/run"]
 
 
 def test_levels_must_rise(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

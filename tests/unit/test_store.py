@@ -13,6 +13,7 @@ from steadyrl.core.errors import CheckpointError, DiskError
 from steadyrl.store import files
 from steadyrl.store.checkpoints import Checkpoints
 from steadyrl.store.files import JsonLines, write_atomically
+from steadyrl.store.paths import relative_to, resolve
 
 STATE = {
     "weights": np.arange(6, dtype=np.float32).reshape(2, 3),
@@ -119,6 +120,16 @@ def test_cutting_keeps_what_came_before(tmp_path: Path) -> None:
     lines.append({"a": 9})
     lines.close()
     assert [record["a"] for record in lines] == [0, 1, 2, 9]
+
+
+def test_a_path_in_a_kept_result_holds_wherever_the_folder_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    kept = relative_to(Path("made"), tmp_path / "made" / "b" / "seed0")
+    assert kept == "b/seed0"
+    assert resolve(Path("moved"), kept) == Path("moved/b/seed0")
+    assert relative_to(Path("made"), Path("beside")) == "../beside"
 
 
 def test_a_full_disk_leaves_the_old_file_and_says_so(

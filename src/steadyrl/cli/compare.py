@@ -1,4 +1,4 @@
-"""`steadyrl compare`: several configs on the same seeds, with intervals."""
+"""`steadyrl compare`: several configs on the same seeds: who is better, and is that clear?"""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from steadyrl.core.configs.run import RunConfig
 
 EPILOG = """\
 Every config runs on the same seeds. A variant of a config is written CONFIG+NAME=VALUE. The first
-is what the others are compared with. Seeds are added until the answer is clear, up to --seeds.
+is what the others are compared with. Seeds are added until the answer is clear, up to --seeds; with
+fewer than six no answer can be.
 Writes compare.json and report.html. Run it again with the same --output and it goes on.
 
 examples:
   steadyrl compare ddpg/pendulum ddpg/pendulum+twin_critics=true
-  steadyrl compare a.yaml b.yaml --seeds 10 --threshold -200
+  steadyrl compare a.yaml b.yaml --seeds 12 --threshold -200
   steadyrl compare ddpg/pendulum ddpg/pendulum+batch_size=64 --total-env-steps 5000
 """
 
@@ -29,7 +30,7 @@ examples:
 def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     """Compare and show the tables."""
     parser.add_argument("configs", nargs="+", metavar="CONFIG", help="presets, files or variants")
-    parser.add_argument("--seeds", type=int, default=5, help="per config, at most")
+    parser.add_argument("--seeds", type=int, default=8, help="per config, at most")
     parser.add_argument("--threshold", type=float, help="return whose first reaching is timed")
     parser.add_argument("--all-seeds", action="store_true", help="do not stop when it is clear")
     parser.add_argument("--output", type=Path, help="folder (default: runs/compare-...)")

@@ -34,7 +34,9 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     parser.add_argument("config", metavar="CONFIG", help="preset name or YAML file")
     parser.add_argument("--batch-sizes", default="128,256,512,1024,2048,4096", help="the rungs")
     parser.add_argument("--gates", default="relative", help="relative, document, or a YAML file")
-    parser.add_argument("--seeds", type=int, default=3, help="per rung")
+    parser.add_argument(
+        "--seeds", type=int, default=5, help="per rung; twice as many if its answer stays open"
+    )
     parser.add_argument("--every-rung", action="store_true", help="go on past a rung that failed")
     parser.add_argument("--output", type=Path, help="folder (default: runs/ladder-...)")
     parser.add_argument("--json", action="store_true", help="print the result as JSON on stdout")

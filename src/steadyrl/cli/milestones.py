@@ -28,12 +28,11 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     parser.add_argument("--json", action="store_true", help="print the milestones as JSON")
     arguments = parser.parse_args(argv)
     from steadyrl.core.records import without_nan
-    from steadyrl.report.milestones import head, measure, row, write_milestones
-    from steadyrl.store.run_directory import RunDirectory
+    from steadyrl.report.milestones import head, measure_all, row, write_milestones
 
     if sorted(set(arguments.levels)) != arguments.levels:
         raise ConfigError(f"levels = {arguments.levels}: give them in rising order.")
-    found = [measure(RunDirectory.open(run), arguments.levels) for run in arguments.runs]
+    found = measure_all(arguments.runs, arguments.levels)
     page = write_milestones(
         arguments.runs, arguments.levels, arguments.output or arguments.runs[0] / "milestones.html"
     )

@@ -15,9 +15,11 @@ from steadyrl.core.configs import load_config
 
 EPILOG = """\
 Trains until something severe is found, ranks causes, tries their remedies against an unchanged
-control and a random fix, verifies the best on fresh seeds against the original config, and writes
-rescued.yaml, rescue.json and report.html. Exit code 0 only if the fix is verified (or nothing was
-wrong). Run it again with the same --output and it goes on where it stopped.
+control, a placebo (the same config, other randomness) and a random fix, verifies the best on fresh
+seeds against the original config, and writes rescued.yaml, rescue.json and report.html. Verified
+means: every fresh run with the fix is healthy, and chance alone would set the two so far apart in
+at most 5 % of cases. Exit code 0 only if the fix is verified (or nothing was wrong). Run it again
+with the same --output and it goes on where it stopped.
 
 examples:
   steadyrl rescue ddpg/stage1
@@ -30,7 +32,7 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     """Rescue and tell the story."""
     parser.add_argument("config", metavar="CONFIG", help="preset name or YAML file")
     parser.add_argument("--output", type=Path, help="folder (default: runs/rescue-...)")
-    parser.add_argument("--seeds", type=int, default=3, help="fresh seeds to verify on")
+    parser.add_argument("--seeds", type=int, default=4, help="fresh seeds to verify on, at least 3")
     add_engine_flags(parser)
     parser.add_argument(
         "--also",

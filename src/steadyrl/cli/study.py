@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from steadyrl.cli.engine import add_engine_flags, engine
+from steadyrl.cli.folder import claimed_folder
 from steadyrl.cli.progress import timed_lines
 from steadyrl.core.errors import ConfigError
 
 EPILOG = """\
-Question, runs and rule are declared beforehand; the verdict is confirmed, refuted or depends on.
-Writes result.json and page.md. Run it again with the same --output and it goes on.
+Question, runs and rule are declared beforehand; the verdict is confirmed, refuted, depends on, or
+not decided where chance cannot be excluded. Writes result.json and page.md. Run it again with the
+same --output and it goes on.
 
 examples:
   steadyrl study                      list them
@@ -47,10 +49,11 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     seeds = study.seeds if arguments.seeds is None else arguments.seeds
     if seeds < 1:
         raise ConfigError(f"seeds = {seeds}: use 1 or more.")
-    folder = arguments.output or Path("runs") / f"study-{study.id.lower()}"
-    folder.mkdir(parents=True, exist_ok=True)
-    say = timed_lines()
-    found = study.run(folder, seeds, arguments.quick, engine(arguments), say)
+    size = "-quick" if arguments.quick else ""
+    folder = arguments.output or Path("runs") / f"study-{study.id.lower()}{size}"
+    about = f"study: {study.id}\nquick: {str(arguments.quick).lower()}\n"
+    with claimed_folder(folder, about, what="study of another kind"):
+        found = study.run(folder, seeds, arguments.quick, engine(arguments), timed_lines())
     record = {
         **asdict(found),
         "study": study.id,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,17 @@ MASKS = ("masks", "mask")
 
 def read_demonstrations(path: Path, *, observation_key: str | None = None) -> Demonstrations:
     """A file's transitions, whatever kind it is."""
+    try:
+        return _read(path, observation_key)
+    except (TypeError, ValueError, ArithmeticError, MemoryError) as error:
+        # There are more ways not to be arrays of numbers than could be asked for one by one.
+        raise DataError(
+            f"{path}: its content cannot be used ({str(error)[:200]}). Give observations and "
+            "actions as arrays of numbers, a row for each transition."
+        ) from None
+
+
+def _read(path: Path, observation_key: str | None) -> Demonstrations:
     if path.is_dir():
         inner = path / "data" / "main_data.hdf5"
         if not inner.exists():
@@ -160,11 +172,10 @@ def _is_trajectory(record: Mapping[str, Any]) -> bool:
     seen: Any = next((record[name] for name in OBSERVATIONS if name in record), None)
     if acted is None or seen is None:
         return False
-    if isinstance(seen, Mapping):
-        return np.ndim(acted) == 2
-    if np.ndim(acted) == 1 and np.ndim(seen) >= 2:
+    dimensions = _array(acted).ndim
+    if dimensions == 1 and not isinstance(seen, Mapping) and _array(seen).ndim >= 2:
         return len(seen) - len(acted) in (0, 1)
-    return np.ndim(acted) == 2
+    return dimensions == 2
 
 
 def _list_of_transitions(
@@ -181,22 +192,25 @@ def _list_of_transitions(
                 for r in records
             ]
         )
-        acted = np.stack([np.asarray(_one_of(r, ACTIONS, source)).reshape(-1) for r in records])
+        acted = np.stack([_array(_one_of(r, ACTIONS, source)).reshape(-1) for r in records])
     except ValueError as error:
         raise DataError(f"{source}: transitions differ in shape ({error}).") from None
     ends = np.zeros(len(records), dtype=bool)
     for name in (*ENDS, *CUTS):
-        ends |= np.array([bool(np.any(r.get(name, False))) for r in records])
+        ends |= np.array([bool(np.any(_array(r.get(name, False)))) for r in records])
     for name in MASKS:
-        ends |= ~np.array([bool(np.all(r.get(name, True))) for r in records])
+        ends |= ~np.array([bool(np.all(_array(r.get(name, True)))) for r in records])
     return seen, _matrix(acted, source), ends
 
 
-def _one_of(record: Mapping[str, Any], names: Sequence[str], source: str) -> Any:
+def _one_of(record: Any, names: Sequence[str], source: str) -> Any:
+    if not isinstance(record, Mapping):
+        kind = type(record).__name__
+        raise DataError(f"{source}: there is an entry of type {kind} where a dictionary is needed.")
     for name in names:
         if name in record:
             return record[name]
-    found = ", ".join(map(str, record)) or "nothing"
+    found = _listed(record) or "nothing"
     raise DataError(f"{source}: none of {', '.join(names)} is there; it has {found}.")
 
 
@@ -206,27 +220,44 @@ def _observation_column(value: Any, source: str, key: str | None, *, single: boo
         if key is not None:
             if key not in value:
                 raise DataError(
-                    f"{source}: observations have no '{key}'. There are: {', '.join(value)}."
+                    f"{source}: observations have no '{key}'. There are: {_listed(value)}."
                 )
-            return np.asarray(value[key])
-        vectors = [
-            np.asarray(value[name])
-            for name in sorted(value)
-            if np.asarray(value[name]).dtype != np.uint8 or np.asarray(value[name]).ndim < 3
-        ]
+            return _array(value[key])
+        entries = [_array(value[name]) for name in sorted(value, key=str)]
+        vectors = [entry for entry in entries if entry.dtype != np.uint8 or entry.ndim < 3]
         if not vectors:
             raise DataError(
-                f"{source}: observations hold only images ({', '.join(value)}). Choose one with "
+                f"{source}: observations hold only images ({_listed(value)}). Choose one with "
                 "demonstrations.observation_key."
             )
         if single:
             return np.concatenate([np.atleast_1d(vector).reshape(-1) for vector in vectors])
         return np.concatenate([vector.reshape(len(vector), -1) for vector in vectors], axis=1)
-    return np.asarray(value)
+    return _array(value)
+
+
+def _listed(names: Mapping[Any, Any]) -> str:
+    """The first names, for a sentence."""
+    return ", ".join(f"{name}"[:40] for name in islice(names, 20))
+
+
+def _array(values: Any) -> Array:
+    """Numbers as one array; text among them is refused before NumPy pads them all to its length."""
+    if _has_text(values):
+        raise TypeError("there is text where numbers are needed")
+    return np.asarray(values)
+
+
+def _has_text(values: Any) -> bool:
+    if isinstance(values, list | tuple):
+        return any(map(_has_text, values))
+    if isinstance(values, np.ndarray):
+        return values.dtype.kind in "SU"
+    return isinstance(values, str | bytes | bytearray)
 
 
 def _matrix(actions: Any, source: str) -> Array:
-    array = np.asarray(actions)
+    array = _array(actions)
     if array.dtype == object or array.dtype.kind not in "fiub":
         raise DataError(f"{source}: actions have type {array.dtype}; numbers are needed.")
     if not array.size:
@@ -235,7 +266,7 @@ def _matrix(actions: Any, source: str) -> Array:
 
 
 def _flags(values: Any, rows: int, name: str, source: str) -> NDArray[np.bool_]:
-    flags = np.asarray(values).astype(bool).reshape(-1)
+    flags = _array(values).astype(bool).reshape(-1)
     if len(flags) != rows:
         raise DataError(f"{source}: {name} has {len(flags)} entries for {rows} actions.")
     return flags

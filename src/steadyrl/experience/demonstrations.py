@@ -111,11 +111,12 @@ def made(observations: Any, actions: Any, starts: Sequence[int], source: str) ->
         raise DataError(f"{source}: {len(seen)} observations for {len(actions)} actions.")
     if not len(actions):
         raise DataError(f"{source}: it holds no transition.")
-    if not (seen.dtype == np.uint8 and seen.ndim == 4):
-        seen = np.ascontiguousarray(seen.reshape(len(seen), -1), dtype=np.float32)
-    else:
-        seen = channels_first(seen)
-    acted = np.ascontiguousarray(actions, dtype=np.float32)
+    with np.errstate(over="ignore"):  # what float32 cannot hold is told below, with its place
+        if not (seen.dtype == np.uint8 and seen.ndim == 4):
+            seen = np.ascontiguousarray(seen.reshape(len(seen), -1), dtype=np.float32)
+        else:
+            seen = channels_first(seen)
+        acted = np.ascontiguousarray(actions, dtype=np.float32)
     for what, array in (("observation", seen), ("action", acted)):
         if array.dtype != np.uint8 and not np.isfinite(array).all():
             row, column = (int(part) for part in np.argwhere(~np.isfinite(array))[0])

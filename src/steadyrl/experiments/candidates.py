@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 
 from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.seeding import derived_seed
+from steadyrl.experiments.proof import changes_the_task, improves, measure_for
 from steadyrl.experiments.trials import Outcome
 from steadyrl.judging import Judged
 from steadyrl.stability.remedies import REMEDIES
@@ -18,6 +18,8 @@ from steadyrl.stability.window import Window
 
 MAX_CANDIDATES = 3
 MAX_CLONES = 9  # cloning is cheap: everything that may help is tried and compared
+PLACEBO = "placebo (same config, other randomness)"
+PLACEBO_SEED = 900  # how far its randomness is from the config's own
 
 
 @dataclass(frozen=True)
@@ -25,27 +27,38 @@ class Candidate:
     """A set of changed settings to be tried, and where the idea came from."""
 
     name: str
-    origin: str  # a cause, "random fix", or "asked for"
+    origin: str  # a cause, "random fix", "placebo", or "asked for"
     changes: Mapping[str, Any]
     restart: bool
 
+    @property
+    def diagnosed(self) -> bool:
+        """Whether a cause proposed it."""
+        return self.origin not in ("random fix", "placebo", "asked for")
 
-def candidates_for(judged: Judged, also: Sequence[Mapping[str, Any]]) -> list[Candidate]:
-    """What the diagnoses of a run propose, a random fix, and what was asked for."""
+
+def candidates_for(judged: Judged) -> list[Candidate]:
+    """What the diagnoses of a run propose, a random fix, and a placebo."""
     config, window = judged.config, judged.window
     found: list[Candidate] = []
     for diagnosis in judged.verdict.diagnoses:
         for identity in diagnosis.remedies:
             _add(found, identity, f"{diagnosis.cause} {diagnosis.name}", config, window)
     found = found[: MAX_CLONES if config.algorithm == "bc" else MAX_CANDIDATES]
+    # From where the others begin; a clone's seed also says which of its data are kept back.
+    restart = config.algorithm == "bc" or all(candidate.restart for candidate in found)
     generator = np.random.default_rng(derived_seed(config.seed, "random fix"))
     for identity in generator.permutation(sorted(REMEDIES)):
         if _add(found, str(identity), "random fix", config, window):
             break
-    for changes in also:
-        name = ", ".join(f"{key}={value}" for key, value in changes.items())
-        found.append(Candidate(name, "asked for", dict(changes), restart=True))
+    found.append(Candidate(PLACEBO, "placebo", {"seed": config.seed + PLACEBO_SEED}, restart))
     return found
+
+
+def asked_for(changes: Mapping[str, Any]) -> Candidate:
+    """A change of the user's own."""
+    name = ", ".join(f"{key}={value}" for key, value in changes.items())
+    return Candidate(name, "asked for", dict(changes), restart=True)
 
 
 def _add(
@@ -61,59 +74,32 @@ def _add(
     return True
 
 
-def changes_the_task(changes: Mapping[str, Any]) -> bool:
-    """Whether returns before and after are not comparable."""
-    return any(name.startswith("environment.settings") for name in changes)
-
-
-def improves(
-    outcome: Outcome, control: Outcome, *, task_changed: bool, cloned: bool = False
+def helps(
+    candidate: Candidate, config: RunConfig, outcomes: Mapping[str, Outcome], control: Outcome
 ) -> bool:
-    """Healthy, and better than the control by more than a tenth of its size.
-
-    If the task itself was changed, returns cannot be compared: then episodes must last half again
-    as long and a step must not be worse. A clone is rescued if it is healthy where the control is
-    not, and fits as well.
-    """
-    if not outcome.healthy:
-        return False
-    if cloned:
-        fits = outcome.final_return >= control.final_return - 0.1 * abs(control.final_return)
-        return not control.healthy and (fits or not math.isfinite(control.final_return))
-    if task_changed:
-        longer = outcome.final_length >= 1.5 * control.final_length
-        step, before = outcome.reward_per_step, control.reward_per_step
-        return longer and step >= before - 0.1 * abs(before)
-    if not math.isfinite(outcome.final_return):
-        return False
-    if not math.isfinite(control.final_return):
-        return not control.healthy
-    return outcome.final_return > control.final_return + 0.1 * abs(control.final_return)
+    """Better than the control, and than what other randomness alone did to the same config."""
+    measure = measure_for(config, candidate.changes)
+    return all(
+        improves([outcomes[candidate.name]], [other], measure)
+        for other in (control, outcomes.get(PLACEBO, control))
+        if other is not outcomes[candidate.name]
+    )
 
 
 def choose(
     candidates: Sequence[Candidate],
+    config: RunConfig,
     outcomes: Mapping[str, Outcome],
     control: Outcome,
-    *,
-    cloned: bool,
 ) -> Candidate | None:
     """The best that helps: diagnosed before random or asked for, the same task before another."""
     helping = [
         candidate
         for candidate in candidates
-        if improves(
-            outcomes[candidate.name],
-            control,
-            task_changed=changes_the_task(candidate.changes),
-            cloned=cloned,
-        )
+        if candidate.origin != "placebo" and helps(candidate, config, outcomes, control)
     ]
-    if not helping:
-        return None
-    diagnosed = [c for c in helping if c.origin not in ("random fix", "asked for")]
-    choice = diagnosed or helping
-    same_task = [c for c in choice if not changes_the_task(c.changes)]
+    choice = [candidate for candidate in helping if candidate.diagnosed] or helping
+    same_task = [candidate for candidate in choice if not changes_the_task(candidate.changes)]
     if same_task:
-        return max(same_task, key=lambda c: outcomes[c.name].final_return)
-    return max(choice, key=lambda c: outcomes[c.name].final_length)
+        return max(same_task, key=lambda candidate: outcomes[candidate.name].final_return)
+    return max(choice, key=lambda candidate: outcomes[candidate.name].final_length, default=None)

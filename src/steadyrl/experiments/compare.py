@@ -1,14 +1,15 @@
 """Several configs on the same seeds: who learns better, how surely, and how steadily.
 
-Seeds are added round by round until the answer is clear or the budget is spent. Looking several
-times makes chance look like an answer, so every look is held to a stricter level (Bonferroni).
+Seeds are added one by one until the answer is clear or the budget is spent. What is clear is
+decided by flipping the signs of paired differences; looking several times, and at several configs,
+is paid for, so that chance is called clear in at most 5 % of all comparisons (docs/statistics.md).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +21,18 @@ from steadyrl.core.records import without_nan
 from steadyrl.experiments.executor import HERE, Executor
 from steadyrl.experiments.history import Floats, History, read_history
 from steadyrl.experiments.statistics import (
+    ERROR_RATE,
     Estimate,
-    bootstrap,
-    iqm,
-    paired_difference,
+    SignFlips,
+    fewest_pairs,
+    middle_half,
     probability_of_improvement,
 )
 from steadyrl.experiments.trials import Trial, run_trials
 from steadyrl.store.files import write_json
+from steadyrl.store.paths import relative_to
 
-FEWEST_SEEDS = 3  # before the first look
+USUAL_SEEDS = 8  # enough for an effect of twice the spread between seeds
 GRID = 60  # points of a curve
 THRESHOLD = 0.8  # of the way from the common start to the best final return
 
@@ -40,8 +43,8 @@ class Arm:
 
     name: str
     seeds: int
-    final: Estimate  # IQM over seeds
-    area: Estimate  # IQM of the mean over all evaluations: speed of learning
+    final: Estimate  # IQM and middle half of the seeds
+    area: Estimate  # the same of the mean over all evaluations: speed of learning
     collapse_rate: float
     sick_rate: float  # with a severe finding
     worst_drawdown: float
@@ -49,7 +52,7 @@ class Arm:
     seed_spread: float  # interquartile range of final returns
     seconds: float  # per run
     env_steps: int
-    curve: Mapping[str, Sequence[float]]  # env_steps, value, low, high
+    curve: Mapping[str, Sequence[float]]  # env_steps, IQM and middle half of the seeds
     runs: Sequence[str]
 
 
@@ -59,8 +62,10 @@ class Contrast:
 
     name: str
     reference: str
-    difference: Estimate  # of final returns, seed by seed
-    improvement: Estimate  # probability that a run of it beats one of the reference
+    difference: Estimate  # mean of final returns, seed by seed
+    improvement: float  # share of pairs of runs in which it beats the reference
+    p_value: float  # of chance alone, all looks so far included
+    allowed: float  # what that may be at this look
     clear: bool
 
 
@@ -69,7 +74,7 @@ class Comparison:
     """Everything a comparison found, as it is written to compare.json."""
 
     threshold: float
-    level: float
+    error_rate: float  # of each contrast, so that all of them together keep to 5 %
     arms: list[Arm] = field(default_factory=list)
     contrasts: list[Contrast] = field(default_factory=list)
     message: str = ""
@@ -84,7 +89,7 @@ def compare(
     configs: Mapping[str, RunConfig],
     folder: Path,
     *,
-    seeds: int = 5,
+    seeds: int = USUAL_SEEDS,
     threshold: float | None = None,
     stop_early: bool = True,
     executor: Executor = HERE,
@@ -92,56 +97,81 @@ def compare(
 ) -> Comparison:
     """Run all configs on the same seeds. Run it again on the same folder and it goes on."""
     _refuse(configs, seeds)
-    first_look = min(seeds, FEWEST_SEEDS)
-    level = 1 - 0.05 / (seeds - first_look + 1 if stop_early else 1)
+    test = planned_test(seeds, contrasts=len(configs) - 1, stop_early=stop_early)
+    if (hint := too_few(seeds, test)) is not None:
+        say(hint)
     folder.mkdir(parents=True, exist_ok=True)
     histories: dict[str, list[History]] = {name: [] for name in configs}
     done = 0
-    while done < seeds:
-        count = first_look if done == 0 else 1
-        if not stop_early:
-            count = seeds
+    for look in test.looks:
         trials = [
             Trial(
                 name=f"{name} seed {config.seed + number}",
                 config=config.replaced({"seed": config.seed + number}),
                 directory=folder / slug(name) / f"seed{config.seed + number}",
             )
-            for number in range(done, done + count)
+            for number in range(done, look)
             for name, config in configs.items()
         ]
         owner = {trial.name: name for trial in trials for name in configs if _owns(name, trial)}
         for outcome in run_trials(trials, executor):
-            history = read_history(outcome)
+            history = replace(read_history(outcome), path=relative_to(folder, outcome.path))
             histories[owner[outcome.name]].append(history)
             say(f"  {outcome.name}: return {outcome.final_return:,.4g}, {outcome.status}")
-        done += count
-        result = judge_arms(histories, threshold=threshold, level=level)
+        done = look
+        result = judge_arms(histories, threshold=threshold, test=test)
         write_json(folder / "compare.json", result.to_json())
         say(f"{done} seeds: {result.message}")
-        if stop_early and done < seeds and all(contrast.clear for contrast in result.contrasts):
+        if done < seeds and all(contrast.clear for contrast in result.contrasts):
             say(f"the answer is clear: the other {seeds - done} seeds are not needed")
             break
     return result
 
 
+def planned_test(seeds: int, *, contrasts: int, stop_early: bool) -> SignFlips:
+    """When to look, and how often chance may be called clear in each contrast."""
+    error_rate = ERROR_RATE / contrasts
+    first = fewest_pairs(error_rate)
+    looks = range(first, seeds + 1) if stop_early and seeds > first else [seeds]
+    return SignFlips(tuple(looks), error_rate)
+
+
+def too_few(seeds: int, test: SignFlips) -> str | None:
+    """What to say, before anything is run, of a number of seeds that cannot answer."""
+    needed = fewest_pairs(test.error_rate)
+    if seeds >= needed:
+        return None
+    return (
+        f"with {seeds} seeds no answer can be clear (it takes {needed}); "
+        f"use {max(USUAL_SEEDS, needed + 2)}"
+    )
+
+
 def judge_arms(
-    histories: Mapping[str, Sequence[History]], *, threshold: float | None, level: float
+    histories: Mapping[str, Sequence[History]], *, threshold: float | None, test: SignFlips
 ) -> Comparison:
     """All figures of what has been run so far."""
     if threshold is None:
         threshold = _threshold(histories)
-    result = Comparison(threshold, level)
+    result = Comparison(threshold, test.error_rate)
     names = list(histories)
     finals = _scores(histories)
     for name in names:
         result.arms.append(_arm(name, histories[name], finals[name], threshold))
     for name in names[1:]:
         ours, theirs = finals[name], finals[names[0]]
-        difference = paired_difference([ours], [theirs], level=level)
-        improvement = probability_of_improvement([ours], [theirs], level=level)
-        clear = difference.excludes(0.0)
-        result.contrasts.append(Contrast(name, names[0], difference, improvement, clear))
+        differences = ours - theirs
+        result.contrasts.append(
+            Contrast(
+                name=name,
+                reference=names[0],
+                difference=test.interval(differences),
+                improvement=probability_of_improvement(ours, theirs),
+                p_value=test.p_value(differences),
+                allowed=test.allowed(len(differences)),
+                clear=test.clear(differences),
+            )
+        )
     result.message = _message(result)
     return result
 
@@ -179,17 +209,17 @@ def _arm(name: str, histories: Sequence[History], scores: Floats, threshold: flo
     if not np.isfinite(areas).any():
         areas = scores  # none of its runs lived to an evaluation
     drawdowns = [h.drawdown for h in histories if math.isfinite(h.drawdown)]
-    quarter, three = np.quantile(scores, [0.25, 0.75])
+    final = middle_half(scores)
     return Arm(
         name=name,
         seeds=len(histories),
-        final=bootstrap([scores], iqm),
-        area=bootstrap([areas[np.isfinite(areas)]], iqm),
+        final=final,
+        area=middle_half(areas[np.isfinite(areas)]),
         collapse_rate=float(np.mean([h.collapsed for h in histories])),
         sick_rate=float(np.mean([bool(h.severe) for h in histories])),
         worst_drawdown=max(drawdowns, default=math.nan),
         time_to_threshold=float(np.median([h.reached(threshold) for h in histories])),
-        seed_spread=float(three - quarter),
+        seed_spread=final.high - final.low,
         seconds=float(np.mean([h.seconds for h in histories])),
         env_steps=int(np.mean([h.total_env_steps for h in histories])),
         curve=_curve(histories),
@@ -198,7 +228,7 @@ def _arm(name: str, histories: Sequence[History], scores: Floats, threshold: flo
 
 
 def _curve(histories: Sequence[History]) -> dict[str, list[float]]:
-    """IQM over seeds on a common grid, with its bootstrap interval."""
+    """IQM over seeds on a common grid, with the middle half of them."""
     known = [h for h in histories if len(h.returns)]
     if not known:
         return {"env_steps": [], "value": [], "low": [], "high": []}
@@ -206,7 +236,7 @@ def _curve(histories: Sequence[History]) -> dict[str, list[float]]:
     first = max(h.env_steps[0] for h in known)
     grid = np.linspace(first, max(first, last), GRID)
     table = np.stack([np.interp(grid, h.env_steps, h.returns) for h in known])
-    points = [bootstrap([table[:, i]], iqm, resamples=2000) for i in range(GRID)]
+    points = [middle_half(table[:, i]) for i in range(GRID)]
     return {
         "env_steps": grid.tolist(),
         "value": [point.value for point in points],
@@ -227,7 +257,7 @@ def _threshold(histories: Mapping[str, Sequence[History]]) -> float:
 def _message(result: Comparison) -> str:
     said = []
     for contrast in result.contrasts:
-        chance = f"beats it with probability {contrast.improvement:.2f}"
+        chance = f"p = {contrast.p_value:.2g}, wins {contrast.improvement:.0%} of the pairs"
         if contrast.clear:
             word = "better" if contrast.difference.value > 0 else "worse"
             said.append(f"{contrast.name} is {word} than {contrast.reference} ({chance})")
@@ -242,7 +272,7 @@ def _refuse(configs: Mapping[str, RunConfig], seeds: int) -> None:
     if any(not config.evaluation.episodes for config in configs.values()):
         raise ConfigError("evaluation.episodes = 0: without evaluations nothing can be compared.")
     if seeds < 2:
-        raise ConfigError(f"seeds = {seeds}: one seed has no spread. Use 2 or more, better 5.")
+        raise ConfigError(f"seeds = {seeds}: one seed has no spread. Use {USUAL_SEEDS}.")
     tasks = {config.environment.id for config in configs.values()}
     if len(tasks) > 1:
         raise ConfigError(

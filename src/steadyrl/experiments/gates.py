@@ -1,7 +1,8 @@
 """Gates: what a run must show before the next rung of a ladder may be tried.
 
 A gate names a measure and the bounds beyond which to continue or to retreat; between them the
-answer is open. Gate sets are YAML files, `relative` and `document` among them.
+answer is open. A rung is asked at most twice, and what chance alone would say in more than 5 % of
+all cases is open too. Gate sets are YAML files, `relative` and `document` among them.
 """
 
 from __future__ import annotations
@@ -14,16 +15,17 @@ from importlib import resources
 from pathlib import Path
 from typing import Annotated, Literal
 
-import numpy as np
 from pydantic import Field
 
 from steadyrl.core.config import Settings, read_yaml, setting
 from steadyrl.core.errors import ConfigError
+from steadyrl.core.final import final_mean, first_mean
 from steadyrl.core.records import Step
 from steadyrl.core.signals import CATALOGUE
-from steadyrl.experiments.statistics import Estimate, bootstrap_mean
+from steadyrl.experiments.statistics import Estimate, median_interval
 
-FINAL_SHARE = 0.1  # of a signal's values that make up its end (and its beginning), at least 3
+# How often each look may answer by chance; together 5 %. Five seeds beyond a bound are 1 in 32.
+LOOKS = (0.032, 0.018)
 WORDS = ("final", "largest", "smallest", "gain")
 WHOLE = ("severe findings", "misfit", "return shortfall")
 
@@ -81,13 +83,11 @@ class Measured:
 
     def final(self, name: str) -> float:
         """The mean of its end."""
-        values = self.values(name)
-        return float(np.mean(values[-_end(len(values)) :])) if values else math.nan
+        return final_mean(self.values(name))
 
     def start(self, name: str) -> float:
         """The mean of its beginning."""
-        values = self.values(name)
-        return float(np.mean(values[: _end(len(values))])) if values else math.nan
+        return first_mean(self.values(name))
 
     def measure(self, text: str) -> float:
         """A gate's measure, as its words say; NaN if the run does not have it."""
@@ -111,12 +111,14 @@ class Measured:
                 return self.final(name) - self.start(name)
 
 
-def interval(values: Sequence[float]) -> Estimate:
-    """Mean over seeds; seeds that lack the measure do not count."""
-    known = [value for value in values if not math.isnan(value)]
-    if not known:
-        return Estimate(math.nan, math.nan, math.nan)
-    return Estimate(*bootstrap_mean(known))
+def interval(values: Sequence[float], look: int = 0) -> Estimate:
+    """Median over seeds at a look; seeds that lack the measure do not count."""
+    return median_interval([value for value in values if not math.isnan(value)], LOOKS[look])
+
+
+def fewest_seeds(look: int) -> int:
+    """How many seeds it takes before a gate can be answered at a look."""
+    return math.ceil(-math.log2(LOOKS[look]))
 
 
 def load_gates(name: str) -> GateSet:
@@ -156,7 +158,3 @@ def _refuse_unknown(measure: str, source: str) -> None:
         f"{source}: measure '{measure}' is not known. Use one of {', '.join(WORDS)} and a signal "
         f"('steadyrl signals' lists them), or one of: {', '.join(WHOLE)}."
     )
-
-
-def _end(count: int) -> int:
-    return max(1, min(count, max(3, round(FINAL_SHARE * count))))

@@ -1,12 +1,11 @@
 """The progressive test: climb batch sizes by gates, hold, step back, or stop.
 
-A rung is several seeds at one batch size. Every gate is answered by the interval over seeds; if a
-rung's answer stays open, as many fresh seeds again are run before it is held.
+A rung is several seeds at one batch size. Every gate is answered by the median over seeds with its
+interval; if a rung's answer stays open, as many fresh seeds again are run before it is held.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
@@ -19,8 +18,15 @@ from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.records import without_nan
 from steadyrl.experiments.executor import HERE, Executor
-from steadyrl.experiments.gates import Answer, GateSet, Measured, interval
-from steadyrl.experiments.rung_evidence import evidence
+from steadyrl.experiments.gates import (
+    LOOKS,
+    Answer,
+    GateSet,
+    Measured,
+    fewest_seeds,
+    interval,
+)
+from steadyrl.experiments.rung_evidence import evidence, speed
 from steadyrl.experiments.statistics import Estimate
 from steadyrl.experiments.trials import Outcome, Trial, run_trials
 from steadyrl.judging import judge
@@ -29,6 +35,7 @@ from steadyrl.store.run_directory import RunDirectory
 
 Decision = Literal["climb", "hold", "step back", "stop"]
 SETTING = "batch_size"
+USUAL_SEEDS = 5  # the fewest that can pass a gate, or fail it, at the first look
 
 
 @dataclass(frozen=True)
@@ -87,7 +94,7 @@ def climb(
     *,
     name: str = "",
     gates_name: str = "",
-    seeds: int = 3,
+    seeds: int = USUAL_SEEDS,
     every_rung: bool = False,
     executor: Executor = HERE,
     say: Callable[[str], None] = lambda _line: None,
@@ -98,8 +105,13 @@ def climb(
             f"algorithm '{config.algorithm}' has no {SETTING} to climb. Compare sizes of its own "
             "instead, e.g. 'steadyrl compare CONFIG CONFIG+minibatch_size=256'."
         )
-    if seeds < 1:
-        raise ConfigError(f"seeds = {seeds}: use 1 or more.")
+    if 2 * seeds < fewest_seeds(look=1):
+        raise ConfigError(
+            f"seeds = {seeds}: so few can answer no gate, even with as many again. "
+            f"Use {USUAL_SEEDS}."
+        )
+    if seeds < fewest_seeds(look=0):
+        say(f"with {seeds} seeds no gate can be answered at once: each rung takes {2 * seeds}")
     if not config.evaluation.episodes:
         raise ConfigError("evaluation.episodes = 0: without evaluations no rung can be judged.")
     sizes = sorted(set(batch_sizes))
@@ -144,8 +156,9 @@ def _try_rung(
 ) -> _Tried:
     """Seeds until the gates are answered; at most twice as many as asked for."""
     outcomes: dict[int, Outcome] = {}
-    for first in (0, seeds):
-        wanted = range(config.seed + first, config.seed + first + seeds)
+    for look in range(len(LOOKS)):
+        first = config.seed + look * seeds
+        wanted = range(first, first + seeds)
         trials = [_trial(config, size, seed, gates, folder) for seed in wanted]
         by_name = {trial.name: trial.config.seed for trial in trials}
         with closing(run_trials(trials, executor)) as finished:
@@ -154,10 +167,10 @@ def _try_rung(
                 say(f"  {outcome.name}: return {outcome.final_return:,.4g}, {outcome.status}")
                 if outcome.not_finite:
                     break  # at once: nothing that the other seeds do can save this rung
-        tried = _judge_rung(config, size, gates, outcomes, passed)
+        tried = _judge_rung(config, size, gates, outcomes, passed, look)
         if tried.rung.decision != "hold":
             break
-        if first == 0:
+        if look == 0:
             say(f"  still open ({_reasons(tried.rung)}): as many seeds again")
     return tried
 
@@ -186,6 +199,7 @@ def _judge_rung(
     gates: GateSet,
     outcomes: dict[int, Outcome],
     passed: Sequence[_Tried],
+    look: int,
 ) -> _Tried:
     stores = {seed: RunDirectory.open(outcome.path) for seed, outcome in outcomes.items()}
     measured = {
@@ -195,9 +209,9 @@ def _judge_rung(
     results = []
     for gate in gates.on(first=not passed):
         if gate.measure == "return shortfall":
-            value = interval(_shortfalls(measured, passed))
+            value = interval(_shortfalls(measured, passed), look)
         else:
-            value = interval([run.measure(gate.measure) for run in measured.values()])
+            value = interval([run.measure(gate.measure) for run in measured.values()], look)
         answer = gate.answer(value)
         results.append(GateResult(gate.measure, value.value, value.low, value.high, answer))
     answers = {result.answer for result in results if result.answer != "not measured"}
@@ -221,12 +235,12 @@ def _judge_rung(
         seeds=len(outcomes),
         decision=decision,
         gates=results,
-        final_return=interval([outcome.final_return for outcome in outcomes.values()]),
-        final_length=interval([outcome.final_length for outcome in outcomes.values()]),
-        **_speed(config, size, list(measured.values())),
+        final_return=interval([outcome.final_return for outcome in outcomes.values()], look),
+        final_length=interval([outcome.final_length for outcome in outcomes.values()], look),
+        **speed(config, size, list(measured.values())),
         cause=cause,
         evidence=said,
-        runs=[str(outcome.path) for outcome in outcomes.values()],
+        runs=[outcome.path.name for outcome in outcomes.values()],  # beside ladder.json
     )
     return _Tried(rung, measured)
 
@@ -245,34 +259,6 @@ def _shortfalls(measured: dict[int, Measured], passed: Sequence[_Tried]) -> list
     return [
         (theirs.get(seed, usual) - run.final(signal)) / gained for seed, run in measured.items()
     ]
-
-
-def _speed(config: RunConfig, size: int, runs: Sequence[Measured]) -> dict[str, Any]:
-    """Utilisation and throughput: medians over Steps, means over seeds."""
-
-    def median(name: str) -> float:
-        values = [value for run in runs for value in run.values(name)]
-        return float(np.median(values)) if values else math.nan
-
-    gpu = median("machine.gpu_share")
-    share = median("machine.cpu_share") / config.compute.threads if math.isnan(gpu) else gpu
-    learned, seconds = 0.0, 0.0
-    for run in runs:
-        trained = [step for step in run.steps if step.signals.get("train.updates", 0) > 0]
-        if len(trained) > 1:
-            first, last = trained[0], trained[-1]
-            learned += last.signals["train.updates"] - first.signals["train.updates"]
-            seconds += last.seconds - first.seconds
-    total = sum(run.steps[-1].env_steps for run in runs if run.steps)
-    elapsed = sum(run.steps[-1].seconds for run in runs if run.steps)
-    rate = total / elapsed if elapsed else math.nan
-    return {
-        "utilisation": share,
-        "device": "CPU" if math.isnan(gpu) else "GPU",
-        "env_steps_per_second": rate,
-        "samples_per_second": learned * size / seconds if seconds else math.nan,
-        "minutes": config.total_env_steps / rate / 60,
-    }
 
 
 def _recommend(ladder: Ladder, config: RunConfig, folder: Path) -> None:

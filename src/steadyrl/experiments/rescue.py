@@ -1,7 +1,7 @@
 """Rescue: train until alarm, rank causes, try remedies against a control, verify on fresh seeds.
 
-Diagnosis proposes, forks decide, fresh seeds confirm. The accounting always holds a control (no
-fix) and a random fix: a remedy that does no better than those is no remedy.
+Diagnosis proposes, forks choose, fresh seeds prove. The accounting always holds a control (no fix),
+a placebo (no fix, other randomness) and a random fix: a remedy that does no better is no remedy.
 """
 
 from __future__ import annotations
@@ -17,18 +17,25 @@ from steadyrl.core.errors import ConfigError
 from steadyrl.core.records import Diagnosis, Finding, without_nan
 from steadyrl.experiments.candidates import (
     Candidate,
+    asked_for,
     candidates_for,
-    changes_the_task,
     choose,
-    improves,
+    helps,
 )
 from steadyrl.experiments.executor import HERE, Executor
+from steadyrl.experiments.proof import (
+    FEWEST_SEEDS,
+    USUAL_SEEDS,
+    Measure,
+    Proof,
+    improves,
+    measure_for,
+    prove,
+)
 from steadyrl.experiments.trials import Outcome, Trial, read_outcome, run_trial, run_trials
 from steadyrl.judging import judged
 from steadyrl.store.files import write_atomically, write_json
 from steadyrl.store.run_directory import RunDirectory
-
-FRESH_SEED = 1000  # verification seeds start this far from the config's own
 
 
 @dataclass
@@ -43,6 +50,8 @@ class Rescue:
     verified: list[dict[str, Any]] = field(default_factory=list)
     chosen: Candidate | None = None
     control: Outcome | None = None
+    measure: Measure | None = None  # what the proof was decided by
+    p_value: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """As a plain dictionary; what was not measured is null."""
@@ -55,6 +64,8 @@ class Rescue:
             "verified": self.verified,
             "control": None if self.control is None else _row(self.control),
             "chosen": None if self.chosen is None else asdict(self.chosen),
+            "measure": self.measure,
+            "p_value": self.p_value,
         }
         plain: dict[str, Any] = without_nan(record)
         return plain
@@ -64,21 +75,23 @@ def rescue(
     config: RunConfig,
     folder: Path,
     *,
-    seeds: int = 3,
+    seeds: int = USUAL_SEEDS,
     executor: Executor = HERE,
     also: Sequence[Mapping[str, Any]] = (),
     say: Callable[[str], None] = lambda _line: None,
 ) -> Rescue:
     """The whole loop. Run it again on the same folder and it goes on where it stopped."""
-    if seeds < 1:
+    if seeds < FEWEST_SEEDS:
         raise ConfigError(
-            f"seeds = {seeds}: without a fresh seed nothing is proved. Use 1 or more."
+            f"seeds = {seeds}: on so few fresh seeds chance alone looks like a proof. Use "
+            f"{FEWEST_SEEDS} or more, better {USUAL_SEEDS}."
         )
     for changes in also:
         config.replaced(changes)  # refuse a wrong change before hours are spent
     original = folder / "original"
     say(f"training {config.total_env_steps:,} env steps until something severe is found")
-    findings, diagnoses, candidates = _plan(config, folder, original, also)
+    findings, diagnoses, candidates = _plan(config, folder, original)
+    candidates += [asked_for(changes) for changes in also]
     result = Rescue("healthy", "", findings, diagnoses)
     if not any(finding.severity == "severe" for finding in findings):
         result.message = "no severe finding: there is nothing to rescue"
@@ -96,24 +109,31 @@ def rescue(
     control = read_outcome("control (no fix)", original)
     say(f"  {control.name}: {_describe(control)}")
     result.control = control
-    cloned = config.algorithm == "bc"
-    result.tried = [_account(c, outcomes[c.name], control, cloned) for c in candidates]
-    chosen = choose(candidates, outcomes, control, cloned=cloned)
+    result.tried = [_account(c, config, outcomes, control) for c in candidates]
+    chosen = choose(candidates, config, outcomes, control)
     if chosen is None:
-        result.status, result.message = "no remedy", "no change did better than the control"
+        result.status = "no remedy"
+        result.message = "no change did better than the control and the placebo"
         return _written(result, folder)
     result.chosen = chosen
     say(f"verifying {chosen.name} on {seeds} fresh seeds against the original config")
-    result.verified = _verify(config, chosen, folder, seeds, executor, say)
-    passed = sum(bool(row["better"]) for row in result.verified)
-    result.status = "verified" if passed == seeds else "not verified"
-    result.message = f"{chosen.name}: better and healthy on {passed} of {seeds} fresh seeds"
+    proof = prove(
+        config,
+        chosen.changes,
+        folder,
+        seeds=seeds,
+        executor=executor,
+        say=lambda outcome: say(f"  {outcome.name}: {_describe(outcome)}"),
+    )
+    result.verified, result.measure, result.p_value = _seeds(proof), proof.measure, proof.p_value
+    result.status = "verified" if proof.holds else "not verified"
+    result.message = f"{chosen.name}: {proof.statement}"
     _write_config(config, chosen, result, folder)
     return _written(result, folder)
 
 
 def _plan(
-    config: RunConfig, folder: Path, original: Path, also: Sequence[Mapping[str, Any]]
+    config: RunConfig, folder: Path, original: Path
 ) -> tuple[list[Finding], list[Diagnosis], list[Candidate]]:
     """What is wrong and what to try, decided once at the alarm and kept for later starts."""
     file = folder / "plan.json"
@@ -123,7 +143,7 @@ def _plan(
         plan = {
             "findings": [finding.to_json() for finding in found.verdict.findings],
             "diagnoses": [diagnosis.to_json() for diagnosis in found.verdict.diagnoses],
-            "candidates": [asdict(candidate) for candidate in candidates_for(found, also)],
+            "candidates": [asdict(candidate) for candidate in candidates_for(found)],
         }
         write_atomically(file, json.dumps(plan, indent=2).encode())
     plan = json.loads(file.read_text("utf-8"))
@@ -148,60 +168,34 @@ def _trial(candidate: Candidate, config: RunConfig, original: Path, folder: Path
     )
 
 
-def _verify(
-    config: RunConfig,
-    chosen: Candidate,
-    folder: Path,
-    seeds: int,
-    executor: Executor,
-    say: Callable[[str], None],
-) -> list[dict[str, Any]]:
-    trials = []
-    for number in range(seeds):
-        seed = config.seed + FRESH_SEED + number
-        for name, changes in (("original", {}), ("rescued", chosen.changes)):
-            trials.append(
-                Trial(
-                    name=f"{name} seed {seed}",
-                    config=config.replaced({**changes, "seed": seed}),
-                    directory=folder / f"verify-{name}-seed{seed}",
-                )
-            )
-    outcomes = {}
-    for outcome in run_trials(trials, executor):
-        outcomes[outcome.name] = outcome
-        say(f"  {outcome.name}: {_describe(outcome)}")
-    rows = []
-    for number in range(seeds):
-        seed = config.seed + FRESH_SEED + number
-        before, after = outcomes[f"original seed {seed}"], outcomes[f"rescued seed {seed}"]
-        better = improves(
-            after,
-            before,
-            task_changed=changes_the_task(chosen.changes),
-            cloned=config.algorithm == "bc",
-        )
-        rows.append({"seed": seed, "before": _row(before), "after": _row(after), "better": better})
-    return rows
+def _seeds(proof: Proof) -> list[dict[str, Any]]:
+    return [
+        {
+            "seed": RunDirectory.open(after.path).config.seed,
+            "before": _row(before),
+            "after": _row(after),
+            "better": improves([after], [before], proof.measure),
+        }
+        for before, after in zip(proof.before, proof.after, strict=True)
+    ]
 
 
 def _account(
-    candidate: Candidate, outcome: Outcome, control: Outcome, cloned: bool
+    candidate: Candidate, config: RunConfig, outcomes: Mapping[str, Outcome], control: Outcome
 ) -> dict[str, Any]:
-    changed = changes_the_task(candidate.changes)
-    helped = improves(outcome, control, task_changed=changed, cloned=cloned)
     return {
         "name": candidate.name,
         "origin": candidate.origin,
         "changes": dict(candidate.changes),
-        "helped": helped,
-        **_row(outcome),
+        "measure": measure_for(config, candidate.changes),
+        "helped": helps(candidate, config, outcomes, control),
+        **_row(outcomes[candidate.name]),
     }
 
 
 def _row(outcome: Outcome) -> dict[str, Any]:
     return {
-        "run": str(outcome.path),
+        "run": outcome.path.name,  # beside rescue.json
         "status": outcome.status,
         "severe": list(outcome.severe),
         "final_return": outcome.final_return,

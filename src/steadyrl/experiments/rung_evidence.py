@@ -1,13 +1,16 @@
-"""Why a rung failed: the usual suspects of large batches, each with what was measured."""
+"""What a rung shows: its speed, and the usual suspects of large batches, each measured."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.records import Step
+from steadyrl.experiments.gates import Measured
 
 GROWTH = 10.0  # times its beginning: worth calling growth
 
@@ -50,3 +53,31 @@ def _growth(steps: Sequence[Step], name: str, called: str) -> list[str]:
 
 def _largest(steps: Sequence[Step], name: str) -> float:
     return max((step.signals[name] for step in steps if name in step.signals), default=math.nan)
+
+
+def speed(config: RunConfig, size: int, runs: Sequence[Measured]) -> dict[str, Any]:
+    """Utilisation and throughput: medians over Steps, means over seeds."""
+
+    def median(name: str) -> float:
+        values = [value for run in runs for value in run.values(name)]
+        return float(np.median(values)) if values else math.nan
+
+    gpu = median("machine.gpu_share")
+    share = median("machine.cpu_share") / config.compute.threads if math.isnan(gpu) else gpu
+    learned, seconds = 0.0, 0.0
+    for run in runs:
+        trained = [step for step in run.steps if step.signals.get("train.updates", 0) > 0]
+        if len(trained) > 1:
+            first, last = trained[0], trained[-1]
+            learned += last.signals["train.updates"] - first.signals["train.updates"]
+            seconds += last.seconds - first.seconds
+    total = sum(run.steps[-1].env_steps for run in runs if run.steps)
+    elapsed = sum(run.steps[-1].seconds for run in runs if run.steps)
+    rate = total / elapsed if elapsed else math.nan
+    return {
+        "utilisation": share,
+        "device": "CPU" if math.isnan(gpu) else "GPU",
+        "env_steps_per_second": rate,
+        "samples_per_second": learned * size / seconds if seconds else math.nan,
+        "minutes": config.total_env_steps / rate / 60,
+    }

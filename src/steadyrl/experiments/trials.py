@@ -1,7 +1,8 @@
 """Trials: runs made on behalf of an experiment, several at a time, each in a process of its own.
 
 A trial that is already finished on disk is not run again, and one that was cut off is resumed, so
-an experiment that is started a second time goes on where it stopped.
+an experiment that is started a second time goes on where it stopped. What lies there from another
+config is another experiment: it is set aside.
 """
 
 from __future__ import annotations
@@ -17,13 +18,12 @@ import numpy as np
 
 from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.errors import TrainingDiverged
+from steadyrl.core.final import final_mean
 from steadyrl.core.records import Finding
 from steadyrl.experiments.executor import Executor
 from steadyrl.run import GuardMode, fork, resume, train
 from steadyrl.stability.detectors.non_finite import RULE as NON_FINITE
 from steadyrl.store.run_directory import RunDirectory
-
-LAST_EVALUATIONS = 3  # that count as a run's final performance
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +84,8 @@ def run_trial(trial: Trial) -> None:
     path = trial.directory
     if is_done(trial):
         return
+    if not is_this(trial):
+        set_aside(path)
     try:
         if any((path / "checkpoints").glob("step-*")):
             summary = resume(path, guard=trial.guard)
@@ -107,7 +109,6 @@ def read_outcome(name: str, path: Path) -> Outcome:
     start = max((int(e["step"]) for e in events if e["event"] == "forked"), default=0)
     own = [step for step in store.steps() if step.index > start]
     evaluated = [step for step in own if "eval.return_mean" in step.signals]
-    last = evaluated[-LAST_EVALUATIONS:]
     severe: set[str] = set()
     for event in events:
         if event["event"] == "action":  # the guard went back: what it fled from did not last
@@ -116,16 +117,16 @@ def read_outcome(name: str, path: Path) -> Outcome:
             severe.add(str(event["rule"]))
     summary = store.summary() or {}
 
-    def mean(signal: str) -> float:
-        return float(np.mean([step.signals[signal] for step in last])) if last else float("nan")
+    def final(signal: str) -> float:
+        return final_mean([step.signals[signal] for step in evaluated])
 
     return Outcome(
         name=name,
         path=path,
         status=str(summary.get("status")),
         severe=tuple(sorted(severe)),
-        final_return=mean("eval.return_mean") if last else _fit(store),
-        final_length=mean("eval.length_mean"),
+        final_return=final("eval.return_mean") if evaluated else _fit(store),
+        final_length=final("eval.length_mean"),
         env_steps=int(summary.get("env_steps", 0)),
     )
 
@@ -141,14 +142,25 @@ def _fit(store: RunDirectory) -> float:
 
 def is_done(trial: Trial) -> bool:
     """Stopped by a finding is an end only for a trial that was meant to stop there."""
-    if not (trial.directory / "summary.json").exists():
+    if not (trial.directory / "summary.json").exists() or not is_this(trial):
         return False
     status = (RunDirectory.open(trial.directory).summary() or {}).get("status")
     return status in ("finished", "diverged") or (status == "stopped" and trial.guard == "stop")
 
 
+def is_this(trial: Trial) -> bool:
+    """Whether what lies in a trial's directory, if anything, was begun as this very trial."""
+    if not (trial.directory / "config.yaml").exists():
+        return True
+    store = RunDirectory.open(trial.directory)
+    if trial.source is None:
+        return store.config == trial.config
+    begun = next((event for event in store.events() if event["event"] == "forked"), {})
+    return (begun.get("step"), begun.get("changes")) == (trial.step, dict(trial.changes))
+
+
 def set_aside(path: Path) -> None:
-    """A run cut off before its first checkpoint begins again."""
+    """What cannot be gone on with makes room, and is kept."""
     number = 1
     while path.exists():
         aside = path.with_name(f"{path.name}-abandoned-{number}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +10,11 @@ from rich.console import Console
 from rich.markup import escape as plain
 from rich.table import Table
 
-from steadyrl.report.page import COLORS, Chart, card, legend, page, table
-from steadyrl.store.files import write_atomically
+from steadyrl.report.page import COLORS, Chart, legend, write_page
 
-LEARNING = ("config", "seeds", "final return, IQM (95 %)", "mean of the curve", "to threshold")
+LEARNING = ("config", "seeds", "final return, IQM (middle half)", "curve's mean", "to threshold")
 STEADINESS = ("config", "collapsed", "severe", "worst drawdown", "seed spread", "seconds", "steps")
-CONTRAST = ("config", "against", "difference of final returns", "P(better)", "clear")
+CONTRAST = ("config", "against", "mean difference (interval)", "pairs won", "p", "allowed", "clear")
 
 
 def print_comparison(folder: Path, report: Path) -> None:
@@ -32,30 +30,29 @@ def print_comparison(folder: Path, report: Path) -> None:
         for title in head:
             grid.add_column(title, overflow="fold")
         for row in rows:
-            grid.add_row(*row)
+            grid.add_row(*map(plain, row))
         console.print()
         console.print(grid)
     console.print(f"\n[bold]{plain(story['message'])}[/]", soft_wrap=True)
-    console.print(f"report  {report}", soft_wrap=True)
+    console.print(f"report  {report}", soft_wrap=True, markup=False)
 
 
 def write_comparison_report(folder: Path) -> Path:
     """Curves with their intervals, and the tables."""
     story = _story(folder)
-    names = [arm["name"] for arm in story["arms"]]
-    body = (
-        f"<h2>{escape(story['message'])}</h2><p class='legend'>{legend(names)}</p>"
-        + card("Return", "IQM over seeds of the evaluation return, 95 % interval", "curves")
-        + "<h2>Learning</h2>"
-        + table(LEARNING, _learning(story))
-        + "<h2>Steadiness</h2>"
-        + table(STEADINESS, _steadiness(story))
-        + "<h2>Against the first</h2>"
-        + table(CONTRAST, _contrasts(story))
+    return write_page(
+        folder / "report.html",
+        "compare",
+        "Comparison",
+        [_curves(story)],
+        message=story["message"],
+        legend=legend([arm["name"] for arm in story["arms"]]),
+        tables=(
+            ("Learning", LEARNING, _learning(story)),
+            ("Steadiness", STEADINESS, _steadiness(story)),
+            ("Against the first", CONTRAST, _contrasts(story)),
+        ),
     )
-    path = folder / "report.html"
-    write_atomically(path, page("Comparison", body, [_curves(story)]).encode())
-    return path
 
 
 def _story(folder: Path) -> dict[str, Any]:
@@ -97,7 +94,9 @@ def _contrasts(story: dict[str, Any]) -> list[tuple[str, ...]]:
             contrast["name"],
             contrast["reference"],
             _estimate(contrast["difference"], ",.4g"),
-            _estimate(contrast["improvement"], ".2f"),
+            f"{contrast['improvement']:.0%}",
+            f"{contrast['p_value']:.2g}",
+            f"{contrast['allowed']:.2g}",
             "yes" if contrast["clear"] else "no",
         )
         for contrast in story["contrasts"]
@@ -124,10 +123,13 @@ def _curves(story: dict[str, Any]) -> Chart:
         traces.append(
             {"x": x, "y": curve["value"], "name": arm["name"], "mode": "lines", "line": line}
         )
-    return {"id": "curves", "traces": traces}
+    about = "IQM of the evaluation return, and the middle half of the seeds"
+    return {"id": "curves", "title": "Return", "about": about, "traces": traces}
 
 
 def _estimate(record: dict[str, Any], spec: str) -> str:
     if record["value"] is None:
         return "-"
+    if record["low"] is None or record["high"] is None:
+        return f"{record['value']:{spec}} (too few seeds)"
     return f"{record['value']:{spec}} ({record['low']:{spec}} to {record['high']:{spec}})"

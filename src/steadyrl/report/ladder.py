@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +10,12 @@ from rich.console import Console
 from rich.markup import escape as plain
 from rich.table import Table
 
-from steadyrl.report.html import render_body
-from steadyrl.report.page import COLORS, Chart, card, number, page, table
-from steadyrl.store.files import write_atomically
+from steadyrl.report.html import show_runs
+from steadyrl.report.page import COLORS, Chart, number, write_page
+from steadyrl.store.paths import resolve
 from steadyrl.store.run_directory import RunDirectory
 
-HEAD = ("batch", "used", "samples/s", "budget", "return (95 %)", "length", "verdict", "advice")
+HEAD = ("batch", "used", "samples/s", "budget", "return, median", "length", "verdict", "advice")
 SHADES = {"climb": "#079455", "hold": "#dc6803", "step back": "#d92d20", "stop": "#7a271a"}
 
 
@@ -28,44 +27,52 @@ def print_ladder(folder: Path, report: Path) -> None:
     for title in HEAD:
         grid.add_column(title, overflow="fold")
     for row in _rows(story):
-        grid.add_row(*row)
-    console.print(f"\n[bold]{plain(story['config'])}[/], {story['gates']} gates")
+        grid.add_row(*map(plain, row))
+    console.print(f"\n[bold]{plain(story['config'])}[/], {plain(story['gates'])} gates")
     console.print(grid)
     for rung in story["rungs"]:
         if rung["cause"] or rung["evidence"]:
-            console.print(f"\nbatch {rung['batch_size']:,}: {rung['decision']}. {_failed(rung)}")
+            failed = plain(f"{rung['decision']}. {_failed(rung)}")
+            console.print(f"\nbatch {rung['batch_size']:,}: {failed}")
             if rung["cause"]:
                 console.print(f"  cause  [bold]{plain(rung['cause'])}[/]")
             for sentence in rung["evidence"]:
                 console.print(f"  {plain(sentence)}", soft_wrap=True)
     console.print(f"\n[bold]{plain(story['message'])}[/]", soft_wrap=True)
     if (folder / "recommended.yaml").exists():
-        console.print(f"config  {folder / 'recommended.yaml'}", soft_wrap=True)
-    console.print(f"report  {report}", soft_wrap=True)
+        console.print(f"config  {folder / 'recommended.yaml'}", soft_wrap=True, markup=False)
+    console.print(f"report  {report}", soft_wrap=True, markup=False)
 
 
 def write_ladder_report(folder: Path) -> Path:
     """The table and its plots, then the curves of every run."""
     story = _story(folder)
-    charts = _charts(story)
-    cards = "".join(card(chart["title"], chart["about"], chart["id"]) for chart in charts)
-    parts = [
-        f"<h2>{escape(story['message'])}</h2>",
-        f"<p>{escape(_subtitle(story))}</p>",
-        table(HEAD, _rows(story)),
-        f"<div class='grid'>{cards}</div>",
-    ]
-    for rung in story["rungs"]:
-        if rung["evidence"]:
-            points = "".join(f"<li>{escape(sentence)}</li>" for sentence in rung["evidence"])
-            title = f"batch {rung['batch_size']:,}: {rung['decision']}"
-            cause = f" Cause: {rung['cause']}." if rung["cause"] else ""
-            parts.append(f"<p><b>{title}</b>. {escape(_failed(rung) + cause)}</p><ul>{points}</ul>")
-    stores = [RunDirectory.open(Path(run)) for rung in story["rungs"] for run in rung["runs"]]
-    body, curves = render_body(stores)
-    path = folder / "report.html"
-    write_atomically(path, page("Ladder", "".join(parts) + body, [*charts, *curves]).encode())
-    return path
+    plots = _charts(story)
+    paths = [resolve(folder, run) for rung in story["rungs"] for run in rung["runs"]]
+    runs = show_runs([RunDirectory.open(path) for path in paths])
+    return write_page(
+        folder / "report.html",
+        "ladder",
+        "Ladder",
+        [*plots, *runs.charts],
+        message=story["message"],
+        about=_subtitle(story),
+        head=HEAD,
+        rows=_rows(story),
+        plots=plots,
+        failed=[_reasons(rung) for rung in story["rungs"] if rung["evidence"]],
+        runs=runs,
+    )
+
+
+def _reasons(rung: dict[str, Any]) -> dict[str, Any]:
+    """Why a rung was not climbed past, for the page."""
+    cause = f" Cause: {rung['cause']}." if rung["cause"] else ""
+    return {
+        "title": f"batch {rung['batch_size']:,}: {rung['decision']}",
+        "because": _failed(rung) + cause,
+        "evidence": rung["evidence"],
+    }
 
 
 def _story(folder: Path) -> dict[str, Any]:
@@ -121,7 +128,7 @@ def _charts(story: dict[str, Any]) -> list[Chart]:
     plots: tuple[tuple[str, str, list[float | None]], ...] = (
         (
             "Return",
-            "mean over seeds, 95 % interval; colour: verdict",
+            "median over seeds with its interval; colour: verdict",
             [r["value"] for r in returns],
         ),
         ("Speed", "samples learned from per second", [r["samples_per_second"] for r in rungs]),

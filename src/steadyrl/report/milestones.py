@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,8 @@ import numpy as np
 from steadyrl.core.configs.ppo import OnPolicyConfig
 from steadyrl.core.records import Step
 from steadyrl.report.html import traces
-from steadyrl.report.page import Chart, card, legend, page, table
-from steadyrl.store.files import write_atomically
+from steadyrl.report.names import distinct_names
+from steadyrl.report.page import Chart, legend, write_page
 from steadyrl.store.run_directory import RunDirectory
 
 AVERAGE = "rollout.return_mean"  # of the last 100 training episodes
@@ -51,6 +51,13 @@ class Milestones:
     search_success: float
     step_fraction: float
     max_kl: float
+
+
+def measure_all(runs: Sequence[Path], levels: Sequence[float]) -> list[Milestones]:
+    """The milestones of runs, each under a name of its own."""
+    names = distinct_names(runs)
+    found = [measure(RunDirectory.open(run), levels) for run in runs]
+    return [replace(one, run=name) for name, one in zip(names, found, strict=True)]
 
 
 def measure(store: RunDirectory, levels: Sequence[float]) -> Milestones:
@@ -113,26 +120,19 @@ def row(found: Milestones) -> list[str]:
 
 def write_milestones(runs: Sequence[Path], levels: Sequence[float], output: Path) -> Path:
     """The table and the curves as one page."""
+    found = measure_all(runs, levels)
+    names = [one.run for one in found]
     stores = [RunDirectory.open(run) for run in runs]
-    names = [store.path.name for store in stores]
-    if len(set(names)) < len(names):
-        names = [str(store.path) for store in stores]
     series = {name: list(store.steps()) for name, store in zip(names, stores, strict=True)}
     charts: list[Chart] = []
-    cards = []
     for title, about, name, window in CURVES:
         curves = traces(name, series, partial(_smoothed, window=window))
         if curves:
             identity = f"milestones{len(charts)}"
-            charts.append({"id": identity, "traces": curves})
-            cards.append(card(title, about, identity))
-    rows = [row(measure(store, levels)) for store in stores]
-    body = (
-        f"{table(head(levels), rows)}<p class='legend'>{legend(list(series))}</p>"
-        f"<div class='grid'>{''.join(cards)}</div>"
-    )
-    write_atomically(output, page("Milestones", body, charts).encode())
-    return output
+            charts.append({"id": identity, "title": title, "about": about, "traces": curves})
+    rows = [row(one) for one in found]
+    values = {"head": head(levels), "rows": rows, "legend": legend(names)}
+    return write_page(output, "milestones", "Milestones", charts, **values)
 
 
 def _smoothed(values: np.ndarray[Any, Any], window: int) -> np.ndarray[Any, Any]:

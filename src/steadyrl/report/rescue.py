@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,12 @@ from rich.console import Console
 from rich.markup import escape as plain
 from rich.table import Table
 
-from steadyrl.report.html import render
-from steadyrl.report.page import number, table
-from steadyrl.store.files import write_atomically
+from steadyrl.report.html import show_runs
+from steadyrl.report.page import number, write_page
+from steadyrl.store.paths import resolve
 from steadyrl.store.run_directory import RunDirectory
+
+VERIFIED = ("fresh seed", "original return", "length", "rescued return", "length", "better")
 
 
 def print_rescue(folder: Path, report: Path) -> None:
@@ -22,11 +23,11 @@ def print_rescue(folder: Path, report: Path) -> None:
     story = _story(folder)
     console = Console(highlight=False)
     console.print(
-        f"\n[bold]{story['status'].upper()}[/]  {plain(story['message'])}", soft_wrap=True
+        f"\n[bold]{plain(story['status'].upper())}[/]  {plain(story['message'])}", soft_wrap=True
     )
     for diagnosis in story["diagnoses"][:1]:
         console.print(
-            f"\ncause  [bold]{diagnosis['cause']} {diagnosis['name']}[/] "
+            f"\ncause  [bold]{plain(diagnosis['cause'])} {plain(diagnosis['name'])}[/] "
             f"({diagnosis['confidence']:.2f})"
         )
         for text in diagnosis["evidence_for"]:
@@ -43,10 +44,11 @@ def print_rescue(folder: Path, report: Path) -> None:
     if story["verified"]:
         console.print()
         console.print(_verified_table(story))
+        console.print(plain(_decided_by(story)))
     console.print()
     if (folder / "rescued.yaml").exists():
-        console.print(f"config  {folder / 'rescued.yaml'}", soft_wrap=True)
-    console.print(f"report  {report}", soft_wrap=True)
+        console.print(f"config  {folder / 'rescued.yaml'}", soft_wrap=True, markup=False)
+    console.print(f"report  {report}", soft_wrap=True, markup=False)
 
 
 def hypotheses(story: dict[str, Any]) -> list[str]:
@@ -66,16 +68,27 @@ def hypotheses(story: dict[str, Any]) -> list[str]:
 def write_rescue_report(folder: Path) -> Path:
     """A page with the story and the curves of every run that was made for it."""
     story = _story(folder)
-    runs = [RunDirectory.open(folder / "original")]
-    runs += [RunDirectory.open(Path(row["run"])) for row in story["tried"]]
-    runs += [
-        RunDirectory.open(Path(r[side]["run"]))
-        for r in story["verified"]
-        for side in ("before", "after")
-    ]
-    path = folder / "report.html"
-    write_atomically(path, render(runs, preface=_preface(story, folder), title="Rescue").encode())
-    return path
+    told = [*story["tried"], *(r[side] for r in story["verified"] for side in ("before", "after"))]
+    paths = [folder / "original", *(resolve(folder, row["run"]) for row in told)]
+    runs = show_runs([RunDirectory.open(path) for path in dict.fromkeys(paths)])
+    rescued = folder / "rescued.yaml"
+    return write_page(
+        folder / "report.html",
+        "rescue",
+        "Rescue",
+        runs.charts,
+        story=story,
+        fix=_settings(story["chosen"]["changes"]) if story["chosen"] else "",
+        diagnoses=[_diagnosis(diagnosis) for diagnosis in story["diagnoses"][:2]],
+        tried_head=_titles(story),
+        tried=_rows(story) if story["tried"] else [],
+        hypotheses=hypotheses(story),
+        verified_head=VERIFIED,
+        decided_by=_decided_by(story) if story["verified"] else "",
+        verified=[_verified(row) for row in story["verified"]],
+        rescued=rescued.read_text("utf-8") if rescued.exists() else None,
+        runs=runs,
+    )
 
 
 def _settings(changes: dict[str, Any]) -> str:
@@ -92,7 +105,7 @@ def _tried_table(story: dict[str, Any]) -> Table:
     for title in _titles(story):
         grid.add_column(title, overflow="fold")
     for row in _rows(story):
-        grid.add_row(*row)
+        grid.add_row(*map(plain, row))
     return grid
 
 
@@ -134,7 +147,7 @@ def _verified_table(story: dict[str, Any]) -> Table:
     for row in story["verified"]:
         before, after = row["before"], row["after"]
         grid.add_row(
-            str(row["seed"]),
+            plain(str(row["seed"])),
             f"{number(before['final_return'], ',.4g')}, {number(before['final_length'], ',.0f')}",
             f"{number(after['final_return'], ',.4g')}, {number(after['final_length'], ',.0f')}",
             "yes" if row["better"] else "no",
@@ -142,35 +155,17 @@ def _verified_table(story: dict[str, Any]) -> Table:
     return grid
 
 
-def _preface(story: dict[str, Any], folder: Path) -> str:
-    parts = [f"<h2>{escape(story['status'])}: {escape(story['message'])}</h2>"]
-    if story["chosen"]:
-        parts.append(f"<p>Fix: <code>{escape(_settings(story['chosen']['changes']))}</code></p>")
-    for diagnosis in story["diagnoses"][:2]:
-        points = [f"<li>for: {escape(text)}</li>" for text in diagnosis["evidence_for"]]
-        points += [f"<li>against: {escape(text)}</li>" for text in diagnosis["evidence_against"]]
-        parts.append(
-            f"<p><b>{diagnosis['cause']} {escape(diagnosis['name'])}</b> "
-            f"(confidence {diagnosis['confidence']:.2f})</p><ul>{''.join(points)}</ul>"
-        )
-    if story["tried"]:
-        head = _titles(story)
-        parts.append(table(head, _rows(story)))
-    parts += [f"<p>{escape(sentence)}</p>" for sentence in hypotheses(story)]
-    if story["verified"]:
-        head = ("fresh seed", "original return", "length", "rescued return", "length", "better")
-        rows = [
-            (
-                str(row["seed"]),
-                *_result(row["before"])[:2],
-                *_result(row["after"])[:2],
-                "yes" if row["better"] else "no",
-            )
-            for row in story["verified"]
-        ]
-        parts.append("<h2>Verification from scratch on fresh seeds</h2>" + table(head, rows))
-    rescued = folder / "rescued.yaml"
-    if rescued.exists():
-        text = escape(rescued.read_text("utf-8"))
-        parts.append(f"<details><summary>rescued.yaml</summary><pre>{text}</pre></details>")
-    return "".join(parts)
+def _diagnosis(record: dict[str, Any]) -> dict[str, Any]:
+    return {**record, "confidence": number(record["confidence"], ".2f"), "remedies": ()}
+
+
+def _decided_by(story: dict[str, Any]) -> str:
+    return (
+        f"decided by {story['measure']}; chance alone would do it with p = {story['p_value']:.2g}"
+    )
+
+
+def _verified(row: dict[str, Any]) -> tuple[str, ...]:
+    """A fresh seed, for the page."""
+    before, after = _result(row["before"])[:2], _result(row["after"])[:2]
+    return (str(row["seed"]), *before, *after, "yes" if row["better"] else "no")

@@ -20,10 +20,9 @@ from steadyrl.experiments.candidates import MAX_CANDIDATES
 from steadyrl.experiments.executor import Executor
 from steadyrl.experiments.fault_bench import environments  # noqa: F401 - registers them
 from steadyrl.experiments.fault_bench.bench import Result, is_effective, share
-from steadyrl.experiments.trials import Trial, is_done, read_outcome, run_trials, set_aside
+from steadyrl.experiments.trials import Trial, is_done, read_outcome, run_trials
 from steadyrl.judging import judged
 from steadyrl.stability.remedies import REMEDIES
-from steadyrl.store.run_directory import RunDirectory
 
 ARMS = ("prescribed", "random", "lower learning rate", "none")
 FRESH = 500  # how far the repair's seed is from the case's own
@@ -124,10 +123,7 @@ def _run_missing(repairs: Sequence[Repair], executor: Executor) -> None:
         Trial(name=repair.directory.name, config=repair.config(), directory=repair.directory)
         for repair in repairs
     ]
-    for trial in trials:
-        # A remedy may have been changed since: then what is recorded is another experiment.
-        if is_done(trial) and RunDirectory.open(trial.directory).config != trial.config:
-            set_aside(trial.directory)
+    # A remedy may have been changed since: then what is recorded is another trial, and not done.
     list(run_trials([trial for trial in trials if not is_done(trial)], executor))
 
 

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from steadyrl.core.configs import load_config
 from steadyrl.experiments.executor import Executor
-from steadyrl.experiments.studies.study import Found, Say, Study, Verdict, run_all
+from steadyrl.experiments.statistics import ERROR_RATE, rank_p, share_interval
+from steadyrl.experiments.studies.study import (
+    Answer,
+    Found,
+    Say,
+    Study,
+    Verdict,
+    run_all,
+    together,
+)
 from steadyrl.experiments.trials import Outcome, Trial
 from steadyrl.store.run_directory import RunDirectory
 
@@ -45,13 +55,13 @@ def run(folder: Path, seeds: int, quick: bool, executor: Executor, say: Say) -> 
     groups: dict[tuple[str, int], list[Outcome]] = {}
     for name, outcome in outcomes.items():
         groups.setdefault(of[name], []).append(outcome)
-    rates = {key: float(np.mean([not o.healthy for o in group])) for key, group in groups.items()}
-    verdict, because = decide(rates)
+    collapsed = {key: [not o.healthy for o in group] for key, group in groups.items()}
+    verdict, because = decide(collapsed)
     rows = [
         (
             task,
             f"{size:,}",
-            f"{sum(not o.healthy for o in group)} of {len(group)}",
+            f"{sum(collapsed[task, size])} of {len(group)}",
             f"{np.mean([_largest_loss(o) for o in group]):.3g}",
             f"{np.mean([o.final_return for o in group]):,.4g}",
             f"{np.mean([o.final_length for o in group]):,.0f}",
@@ -59,30 +69,37 @@ def run(folder: Path, seeds: int, quick: bool, executor: Executor, say: Say) -> 
         for (task, size), group in sorted(groups.items())
     ]
     head = ("task", "batch", "collapsed", "largest critic loss", "final return", "final length")
-    figures = {f"{task}, {size}": rate for (task, size), rate in rates.items()}
+    figures = {f"{task}, {size}": float(np.mean(runs)) for (task, size), runs in collapsed.items()}
     return Found(verdict, because, head, rows, {"collapse_rates": figures})
 
 
-def decide(rates: dict[tuple[str, int], float]) -> tuple[Verdict, str]:
+def decide(collapsed: Mapping[tuple[str, int], Sequence[bool]]) -> tuple[Verdict, str]:
     """By collapse rates alone; see the study's rule."""
     small, large = SIZES
-    tasks = sorted({task for task, _ in rates})
-    differ = [t for t in tasks if rates[t, large] >= OFTEN and rates[t, small] <= SELDOM]
-    if len(differ) == len(tasks):
-        return "confirmed", f"On every task {large} collapses and {small} does not."
-    if differ:
-        return (
-            "depends on",
-            f"Only on {', '.join(differ)} does {large} collapse where {small} does not.",
-        )
+    tasks = sorted({task for task, _ in collapsed})
+    answers = {task: _answer(collapsed[task, large], collapsed[task, small]) for task in tasks}
     said = [
-        f"{task}: {rates[task, small]:.0%} of the runs collapse at {small}, "
-        f"{rates[task, large]:.0%} at {large}"
+        f"{task}: {sum(collapsed[task, small])} of {len(collapsed[task, small])} runs collapse at "
+        f"{small}, {sum(collapsed[task, large])} of {len(collapsed[task, large])} at {large}"
         for task in tasks
     ]
-    return "refuted", "There is no task on which the batch size made the difference. " + "; ".join(
-        said
-    ) + "."
+    verdict = together(answers.values())
+    opening = {
+        "confirmed": f"On every task {large} collapses and {small} does not.",
+        "depends on": f"On {', '.join(t for t in tasks if answers[t] == 'yes')} alone.",
+        "refuted": "There is no task on which the batch size made the difference.",
+        "not decided": "The runs leave it open.",
+    }
+    return verdict, f"{opening[verdict]} {'; '.join(said)}."
+
+
+def _answer(large: Sequence[bool], small: Sequence[bool]) -> Answer:
+    """Whether the large batch collapses often and the small one seldom."""
+    many, few = (share_interval(sum(runs), len(runs)) for runs in (large, small))
+    if many.high < OFTEN or few.low > SELDOM:
+        return "no"
+    apart = rank_p([float(run) for run in large], [float(run) for run in small]) <= ERROR_RATE
+    return "yes" if many.value >= OFTEN and few.value <= SELDOM and apart else "open"
 
 
 def _largest_loss(outcome: Outcome) -> float:
@@ -97,8 +114,11 @@ STUDY = Study(
     setup="Batch 1024 and 4096 on the documented task (`ddpg/stage1`, 20,000 env steps) and on "
     "Pendulum (`ddpg/pendulum`, 10,000), one update per two env steps, learning from the first "
     "full batch on. A run has collapsed if anything severe was found in it or it did not finish.",
-    rule="Confirmed if on every task at least 80 % of the runs collapse at 4096 and at most 20 % "
-    "at 1024; depends on the task if that holds on some; refuted if on none.",
-    seeds=5,
+    rule="On a task the answer is yes if at least 80 % of the runs collapse at 4096, at most 20 % "
+    "at 1024, and chance would do that in at most 5 % (permuted labels); no if the exact 95 % "
+    "interval of either share excludes it; open otherwise. Confirmed if yes on every task, "
+    "depends on the task if on some and no on the others, refuted if no on every one, not "
+    "decided otherwise.",
+    seeds=6,
     run=run,
 )

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from steadyrl.experiments.executor import Executor
+from steadyrl.experiments.statistics import fewest_pairs
 from steadyrl.experiments.trials import Outcome, Trial, run_trials
 
-Verdict = Literal["confirmed", "refuted", "depends on"]
+Verdict = Literal["confirmed", "refuted", "depends on", "not decided"]
+Answer = Literal["yes", "no", "open"]  # to one part of a question, chance excluded at 5 %
 Say = Callable[[str], None]
-FEW = 4  # seeds; of fewer no interval can be told
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,16 @@ class Study:
     rule: str  # how it is decided, in words; `run` carries it out
     seeds: int
     run: Callable[[Path, int, bool, Executor, Say], Found]  # folder, seeds, quick, executor, say
+
+
+def together(answers: Iterable[Answer]) -> Verdict:
+    """The verdict on a claim of which each part has its answer."""
+    found = set(answers)
+    if "open" in found:
+        return "not decided"
+    if found == {"yes"}:
+        return "confirmed"
+    return "depends on" if "yes" in found else "refuted"
 
 
 def run_all(trials: Sequence[Trial], executor: Executor, say: Say) -> dict[str, Outcome]:
@@ -82,9 +93,6 @@ def page(study: Study, found: Mapping[str, Any]) -> str:
 
 
 def _caution(study: Study, seeds: int) -> list[str]:
-    if seeds >= min(study.seeds, FEW):
+    if seeds >= min(study.seeds, fewest_pairs()):
         return []
-    return [
-        f"With {seeds} seeds instead of the {study.seeds} declared, an interval is no more than "
-        "the range of what was seen.\n"
-    ]
+    return [f"{seeds} seeds instead of the {study.seeds} declared: too few to exclude chance.\n"]

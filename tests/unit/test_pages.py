@@ -1,0 +1,260 @@
+"""What strangers wrote into run files is text on every page, never markup; nothing is left out."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from steadyrl.core.configs import parse_config
+from steadyrl.core.records import Step
+from steadyrl.experience.demonstrations import made
+from steadyrl.judging import open_run
+from steadyrl.report.compare import print_comparison, write_comparison_report
+from steadyrl.report.demos import write_inspection, write_replay
+from steadyrl.report.html import write_report
+from steadyrl.report.ladder import print_ladder, write_ladder_report
+from steadyrl.report.milestones import write_milestones
+from steadyrl.report.names import distinct_names
+from steadyrl.report.rescue import print_rescue, write_rescue_report
+from steadyrl.store.run_directory import RunDirectory
+
+EVIL = "<script>alert(1)</script>\"'\u2028"
+FOLDER = EVIL.replace("/", "")
+Page = Callable[[Path], Path]
+
+
+def _run(path: Path, text: str = "plain", values: tuple[float, ...] = (0.0, 1.0)) -> Path:
+    """A run in whose files every text is this one."""
+    config = parse_config(
+        {
+            "algorithm": "trpo",
+            "environment": {"id": f"{text}-v0", "settings": {text: text}},
+        }
+    )
+    store = RunDirectory.create(path, config)
+    for number, value in enumerate(values):
+        signals = {"eval.return_mean": value, "rollout.return_mean": value, "critic.loss": value}
+        store.append_step(Step(number + 1, 100 * (number + 1), 1.0, signals))
+    step: Any = text
+    finding = {"rule": text, "name": text, "severity": text, "message": text, "env_steps": text}
+    store.append_event("finding", step, evidence={text: 1.0}, **finding)
+    store.append_event(text, step, **{text: text, "nested": {text: [text]}})
+    store.close()
+    summary = dict.fromkeys(("status", "message", "env_steps", "seconds", "final_return"), text)
+    (path / "summary.json").write_text(json.dumps(summary))
+    return path
+
+
+def _outcome(run: str, text: str) -> dict[str, Any]:
+    return {"run": run, "status": text, "severe": [text], "final_return": 1.0, "final_length": 2.0}
+
+
+def _rescue(folder: Path, text: str) -> None:
+    diagnosis = {"cause": text, "name": text, "confidence": 0.5, "evidence_for": [text]}
+    tried = {"name": text, "origin": "asked for", "changes": {text: text}, "helped": False}
+    row = _outcome("original", text)
+    story = {
+        "status": text,
+        "message": text,
+        "diagnoses": [{**diagnosis, "evidence_against": [text]}],
+        "tried": [{**tried, **row}],
+        "verified": [{"seed": text, "before": row, "after": row, "better": True}],
+        "measure": text,
+        "p_value": 0.05,
+        "chosen": {"changes": {text: text}},
+        "control": row,
+    }
+    (folder / "rescue.json").write_text(json.dumps(story))
+    (folder / "rescued.yaml").write_text(text, encoding="utf-8")
+
+
+def _ladder(folder: Path, text: str) -> None:
+    estimate = {"value": 1.0, "low": 0.5, "high": None}
+    rung = {
+        "batch_size": 16,
+        "decision": "step back",
+        "gates": [{"measure": text, "value": 1.0, "answer": "retreat"}],
+        "final_return": estimate,
+        "final_length": estimate,
+        "utilisation": 0.5,
+        "device": text,
+        "samples_per_second": 3.0,
+        "minutes": 1.0,
+        "cause": text,
+        "evidence": [text],
+        "runs": ["original"],
+    }
+    story = {"config": text, "gates": text, "about": text, "message": text, "recommended": 16}
+    (folder / "ladder.json").write_text(json.dumps({**story, "rungs": [rung]}))
+
+
+def _comparison(folder: Path, text: str) -> None:
+    estimate = {"value": 1.0, "low": 0.5, "high": 1.5}
+    figures = ("collapse_rate", "sick_rate", "worst_drawdown", "seed_spread", "seconds")
+    arm = {
+        "name": text,
+        "seeds": 3,
+        "final": estimate,
+        "area": estimate,
+        "time_to_threshold": None,
+        "env_steps": 100,
+        "curve": {"env_steps": [1.0], "value": [1.0], "low": [1.0], "high": [1.0]},
+        **dict.fromkeys(figures, 0.5),
+    }
+    contrast = {"name": text, "reference": text, "difference": estimate}
+    contrast |= {"improvement": 0.5, "p_value": 0.2, "allowed": 0.05}
+    story = {"message": text, "arms": [arm], "contrasts": [{**contrast, "clear": True}]}
+    (folder / "compare.json").write_text(json.dumps(story))
+
+
+def _of_rescue(folder: Path) -> Path:
+    _run(folder / "original", EVIL)
+    _rescue(folder, EVIL)
+    return write_rescue_report(folder)
+
+
+def _of_ladder(folder: Path) -> Path:
+    _run(folder / "original", EVIL)
+    _ladder(folder, EVIL)
+    return write_ladder_report(folder)
+
+
+def _of_comparison(folder: Path) -> Path:
+    _comparison(folder, EVIL)
+    return write_comparison_report(folder)
+
+
+def _of_milestones(folder: Path) -> Path:
+    runs = [_run(folder / FOLDER, EVIL), _run(folder / "b" / FOLDER, EVIL)]
+    return write_milestones(runs, [0.5], folder / "page.html")
+
+
+def _of_runs(folder: Path) -> Path:
+    runs = [_run(folder / FOLDER, EVIL), _run(folder / "b" / FOLDER, EVIL)]
+    return write_report([open_run(run) for run in runs], folder / "page.html")
+
+
+def _of_inspection(folder: Path) -> Path:
+    data = made(np.zeros((5, 1)), np.ones((5, 1)), [0], EVIL)
+    return write_inspection([(EVIL, EVIL)], [EVIL], data, folder / "page.html")
+
+
+def _of_replay(folder: Path) -> Path:
+    return write_replay(EVIL, EVIL, {"clone": [0.0, 1.0]}, folder / "page.html")
+
+
+class _Elements(HTMLParser):
+    """What a browser would make of a page: its scripts, and the text outside of them."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.scripts, self.text, self._inside = 0, "", False
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attributes: Any) -> None:
+        self._inside = tag == "script"
+        self.scripts += self._inside
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = False
+
+    def handle_data(self, data: str) -> None:
+        self.text += "" if self._inside else data
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        _of_runs,
+        _of_rescue,
+        _of_ladder,
+        _of_comparison,
+        _of_milestones,
+        _of_inspection,
+        _of_replay,
+    ],
+)
+def test_text_from_files_is_shown_and_never_markup(page: Page, tmp_path: Path) -> None:
+    text = page(tmp_path).read_text("utf-8")
+    assert text.startswith("<!doctype html>")
+    assert "<script>alert" not in text
+    assert text.count("</script>") == 2  # Plotly, and the charts
+    assert text.rpartition("<script>")[2].count("\u2028") == 0
+    shown = _Elements(text)
+    assert shown.scripts == 2
+    assert EVIL in shown.text or FOLDER in shown.text
+
+
+@pytest.mark.parametrize(
+    ("tell", "show"),
+    [(_rescue, print_rescue), (_ladder, print_ladder), (_comparison, print_comparison)],
+)
+def test_text_from_files_is_shown_on_the_terminal_as_it_is(
+    tell: Callable[[Path, str], None],
+    show: Callable[[Path, Path], None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("COLUMNS", "500")
+    tell(tmp_path, "a[/b][red]c")
+    show(tmp_path, tmp_path / "[/b].html")
+    out = capsys.readouterr().out
+    assert out.count("a[/b][red]c") > 2
+    assert "[/b].html" in out
+
+
+def test_runs_that_share_a_folder_name_are_all_drawn_and_told_apart(tmp_path: Path) -> None:
+    runs = [_run(tmp_path / name / "seed0") for name in ("a", "b")]
+    page = write_report([open_run(run) for run in runs], tmp_path / "page.html").read_text("utf-8")
+    for name in ("a/seed0", "b/seed0"):
+        assert f'"name": "{name}"' in page
+        assert f"</i>{name}</span>" in page
+        assert f"<td>{name}</td>" in page
+        assert f"<summary>settings of {name}</summary>" in page
+
+
+@pytest.mark.parametrize(
+    ("paths", "names"),
+    [
+        (["runs/a"], ["a"]),
+        (["runs/a", "runs/b"], ["a", "b"]),
+        (["x/seed0", "y/seed0", "y/seed1"], ["x/seed0", "y/seed0", "seed1"]),
+        (["x/1/a", "y/1/a"], ["x/1/a", "y/1/a"]),
+        (["a", "a/a"], None),
+        (["a", "a", "./a"], ["a", "a (2)", "a (3)"]),
+    ],
+)
+def test_names_are_the_shortest_ends_of_paths_that_differ(
+    paths: list[str], names: list[str] | None, tmp_path: Path
+) -> None:
+    found = distinct_names([tmp_path / path for path in paths])
+    assert len(set(found)) == len(paths)
+    assert names is None or found == names
+
+
+def test_a_run_in_the_folder_where_one_stands_has_a_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert distinct_names([Path()]) == [tmp_path.name]
+
+
+@pytest.mark.parametrize(
+    ("tell", "write"), [(_rescue, write_rescue_report), (_ladder, write_ladder_report)]
+)
+def test_a_folder_that_was_moved_keeps_its_report(
+    tell: Callable[[Path, str], None], write: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _run(tmp_path / "made" / "original")
+    tell(tmp_path / "made", "plain")
+    shutil.move(tmp_path / "made", tmp_path / "moved")
+    monkeypatch.chdir(tmp_path)
+    assert "plain-v0" in write(Path("moved")).read_text("utf-8")
