@@ -24,7 +24,7 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 demo: $(READY)
-	@$(BIN)/steadyrl rescue ddpg/document --also batch_size=1024 --seeds 2 --output runs/demo
+	@$(BIN)/steadyrl rescue ddpg/document --also batch_size=1024 --seeds 3 --output runs/demo
 
 test: check
 	$(BIN)/python -m pytest -n 2 -q

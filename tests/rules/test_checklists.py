@@ -19,7 +19,8 @@ from tests.rules.traces import TOTAL_ENV_STEPS, trace
 
 
 def _config(**changes: Any) -> RunConfig:
-    return parse_config({"algorithm": "ppo", "total_env_steps": TOTAL_ENV_STEPS, **changes})
+    values = {"environment": {"id": "X-v0"}, "total_env_steps": TOTAL_ENV_STEPS, **changes}
+    return parse_config({"algorithm": "ppo", **values})
 
 
 def _asked(config: RunConfig, steps: Any, *findings: Finding) -> dict[tuple[str, str], bool | None]:

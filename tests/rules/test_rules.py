@@ -213,7 +213,7 @@ def test_a_remedys_proposal_is_a_valid_config_that_differs(remedy: Remedy) -> No
         },
     )
     if remedy.id in ON_POLICY_REMEDIES:
-        config = parse_config(ON_POLICY_REMEDIES[remedy.id])
+        config = parse_config({"environment": {"id": "X-v0"}, **ON_POLICY_REMEDIES[remedy.id]})
     window = Window(config.total_env_steps)
     large = {"td__target_std": 5000.0, "rollout__reward_abs_max": 2000.0}
     for step in trace(**large, critic__gradient_norm_max=1e6):

@@ -13,11 +13,12 @@ from torch.distributions import Normal, TanhTransform, TransformedDistribution
 
 from steadyrl.algorithms import bc, examine_bc
 from steadyrl.algorithms.bc_learner import BCLearner
-from steadyrl.algorithms.training import prepare
+from steadyrl.algorithms.training import Training, prepare
 from steadyrl.core.cloning import terms, terms_and_slopes
 from steadyrl.core.configs import parse_config
 from steadyrl.core.configs.bc import BCConfig
 from steadyrl.core.errors import ConfigError, DataError
+from steadyrl.core.module_network import ModuleNetwork
 from steadyrl.experience.demonstration_files import write_npz
 from steadyrl.experience.demonstrations import Demonstrations, made
 from steadyrl.experiments.verify_resume import compare_runs
@@ -239,6 +240,62 @@ def test_a_killed_run_goes_on_exactly(changes: dict[str, Any], tmp_path: Path) -
         train(config, tmp_path / "cut", observers=Observers(step=kill))
     resume(tmp_path / "cut")
     assert compare_runs(tmp_path / "whole", tmp_path / "cut").differences == []
+
+
+def _masks(training: Training, updates: int) -> list[bytes]:
+    """Which units were silenced in each of the next updates."""
+    seen: list[bytes] = []
+
+    def remember(_module: Any, _inputs: Any, outputs: torch.Tensor) -> None:
+        seen.append((outputs == 0).numpy().tobytes())
+
+    learner = training.learner
+    assert isinstance(learner, BCLearner)
+    assert isinstance(learner.network, ModuleNetwork)
+    dropouts = [m for m in learner.network._module.modules() if isinstance(m, torch.nn.Dropout)]
+    hook = dropouts[0].register_forward_hook(remember)
+    config = training.live.now
+    assert isinstance(config, BCConfig)
+    for _ in range(updates):
+        bc.update(learner, np.arange(20), config)
+    hook.remove()
+    return seen
+
+
+def test_dropout_follows_the_seed_and_is_another_in_every_update() -> None:
+    # tanh: none of its outputs is zero by itself
+    first, again, other = (
+        _masks(prepare(_config(dropout=0.5, activation="tanh", seed=seed)), updates=4)
+        for seed in (1, 1, 2)
+    )
+    assert first == again
+    assert len({*first, *other}) == 8
+
+
+def test_dropout_goes_on_from_a_recorded_state() -> None:
+    config = _config(dropout=0.5, activation="tanh")
+    training, later = prepare(config), prepare(config)
+    _masks(training, updates=3)
+    later.load_state_dict(training.state_dict())
+    assert _masks(later, updates=2) == _masks(training, updates=2)
+
+
+def test_measuring_gradients_draws_masks_of_its_own() -> None:
+    training = prepare(_config(dropout=0.5))
+    before = training.learner.state_dict()["parts"]["generators"]
+    generator = np.random.default_rng(0)
+    drawn = [
+        training.gradients(scheme="trajectory", size=60, generator=generator)["policy"]
+        for _ in range(2)
+    ]
+    assert not np.array_equal(drawn[0], drawn[1])
+    assert training.learner.state_dict()["parts"]["generators"] == before
+
+
+def test_a_clone_that_has_not_leapt_has_nothing_to_tell() -> None:
+    training = prepare(_config(learning_rate=1e-5))
+    next(training.steps)
+    assert ask_all(training.examine()) == {}
 
 
 def test_the_expert_is_learned_and_the_clone_is_tried_in_its_task() -> None:

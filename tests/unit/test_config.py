@@ -1,12 +1,27 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import yaml
 
 from steadyrl.core.config import LiveConfig, parse_scalar, read_yaml
-from steadyrl.core.configs import ALGORITHMS, load_config, parse_config, preset_names, preset_text
+from steadyrl.core.configs import (
+    ALGORITHMS,
+    as_ours,
+    load_config,
+    parse_config,
+    preset_names,
+    preset_text,
+)
 from steadyrl.core.configs.ddpg import DDPGConfig
+from steadyrl.core.configs.foreign import ForeignConfig
+from steadyrl.core.configs.ppo import PPOConfig
 from steadyrl.core.errors import ConfigError
+
+
+def _ddpg() -> DDPGConfig:
+    return DDPGConfig.parse({"environment": {"id": "Pendulum-v1"}})
 
 
 @pytest.mark.parametrize(
@@ -25,6 +40,7 @@ from steadyrl.core.errors import ConfigError
 def test_a_wrong_setting_is_refused_with_its_name_and_value(
     values: dict[str, object], said: str
 ) -> None:
+    values = {"environment": {"id": "X-v0"}, **values}
     with pytest.raises(ConfigError) as caught:
         parse_config({"algorithm": "ddpg", **values}, source="my.yaml")
     assert said in str(caught.value)
@@ -50,6 +66,8 @@ def test_yaml_exponents_without_a_dot_are_numbers() -> None:
         ("a: [1, 2", "line 1, column 9"),
         ("a: 1\na: 2\n", "line 2: 'a' is given twice"),
         ("- 1\n- 2\n", "found list"),
+        ("a: 1\n[1, 2]: 3\n", "line 2: [1, 2] cannot be a name. Names are words, such as"),
+        ("a: {? {b: 1} : 2}\n", "line 1: {'b': 1} cannot be a name"),
         ("just words", "found str"),
     ],
 )
@@ -86,6 +104,11 @@ def test_the_documented_stages_have_the_documented_numbers() -> None:
     assert load_config("ddpg/stage3").plain()["learning_rate"] == 3e-4
 
 
+def test_a_misspelt_name_is_told_before_what_is_missing_for_it() -> None:
+    with pytest.raises(ConfigError, match=r"'enviroment'. Did you mean .* \(1 more problem"):
+        parse_config({"algorithm": "ppo", "enviroment": {"id": "CartPole-v1"}})
+
+
 def test_a_misspelt_preset_is_suggested() -> None:
     with pytest.raises(ConfigError, match=r"neither a config file nor a preset. Did you mean"):
         load_config("ddpg/stage")
@@ -99,8 +122,67 @@ def test_overrides_reach_into_groups_and_into_the_environment() -> None:
     assert config.compute.threads == 2
 
 
+def test_a_mapping_for_a_group_changes_what_it_names_and_nothing_else() -> None:
+    plain = load_config("ppo/cartpole")
+    for overrides in ({"environment": {"count": 2}}, {"environment.count": 2}):
+        config = load_config("ppo/cartpole", overrides)
+        assert plain.differences(config) == {"environment.count": (plain.environment.count, 2)}
+        assert plain.replaced(overrides) == config
+
+
+def test_the_environments_own_settings_are_one_value_unless_one_is_named() -> None:
+    standing = load_config("ddpg/stage1").environment.settings
+    assert len(standing) > 1
+    whole: list[dict[str, Any]] = [
+        {"environment": {"settings": {"gust": 2.0}}},
+        {"environment.settings": {"gust": 2.0}},
+    ]
+    for overrides in whole:
+        config = load_config("ddpg/stage1", overrides)
+        assert config.environment.settings == {"gust": 2.0}
+        assert config.environment.id == "steadyrl/ResidualControl-v0"
+    one: list[dict[str, Any]] = [
+        {"environment": {"settings.gust": 2.0}},
+        {"environment.settings.gust": 2.0},
+    ]
+    for overrides in one:
+        config = load_config("ddpg/stage1", overrides)
+        assert config.environment.settings == {**standing, "gust": 2.0}
+
+
+def test_overrides_may_name_another_algorithm() -> None:
+    values = {"algorithm": "bc", "environment": {"id": "CartPole-v1"}}
+    config = parse_config(values, overrides={"algorithm": "ppo", "environment": {"count": 3}})
+    assert (config.algorithm, config.environment.count) == ("ppo", 3)
+    assert config.environment.id == "CartPole-v1"
+
+
+@pytest.mark.parametrize("algorithm", ["ddpg", "ppo", "trpo"])
+@pytest.mark.parametrize("values", [{}, {"environment": {"count": 2}}])
+def test_no_environment_is_assumed(algorithm: str, values: dict[str, object]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_config({"algorithm": algorithm, **values}, source="my.yaml")
+    said = "my.yaml: 'environment.id' is missing. Add it: Gymnasium environment id, such as"
+    assert str(caught.value).startswith(said)
+
+
+def test_a_clone_needs_an_environment_only_to_be_tried_in_it() -> None:
+    config = parse_config({"algorithm": "bc"})
+    assert config.environment.id == "none"
+    with pytest.raises(ConfigError, match=r"evaluation.episodes = 3 needs an environment.id"):
+        config.replaced({"evaluation.episodes": 3})
+    config.replaced({"evaluation.episodes": 3, "environment.id": "CartPole-v1"})
+
+
+def test_another_programs_run_is_read_as_ours_of_its_kind() -> None:
+    foreign = ForeignConfig.parse({"family": "ppo", "known": {"learning_rate": 0.5}})
+    ours = as_ours(foreign, {"clip_range": 0.4})
+    assert isinstance(ours, PPOConfig)
+    assert (ours.environment.id, ours.learning_rate, ours.clip_range) == ("unknown", 0.5, 0.4)
+
+
 def test_a_live_change_is_validated_audited_and_restorable() -> None:
-    live = LiveConfig(DDPGConfig(algorithm="ddpg"))
+    live = LiveConfig(_ddpg())
     before = live.now
     live.change("learning_rate", 1e-4, step=7, because="loss spiked")
     assert (before.learning_rate, live.now.learning_rate) == (1e-3, 1e-4)
@@ -109,7 +191,7 @@ def test_a_live_change_is_validated_audited_and_restorable() -> None:
     assert [(c.name, c.before, c.after, c.step) for c in live.changes] == [
         ("learning_rate", 1e-3, 1e-4, 7)
     ]
-    other = LiveConfig(DDPGConfig(algorithm="ddpg"))
+    other = LiveConfig(_ddpg())
     other.load_state_dict(live.state_dict())
     assert other.now == live.now
     assert other.changes == live.changes

@@ -10,6 +10,7 @@ import torch
 from steadyrl.algorithms import training as training_module
 from steadyrl.algorithms.ddpg import td_targets, update
 from steadyrl.algorithms.ddpg_learner import DDPGLearner
+from steadyrl.algorithms.inspect_ddpg import inspect_networks
 from steadyrl.algorithms.training import prepare
 from steadyrl.core.catalogue import cloning, language, policy, trust_region
 from steadyrl.core.configs.ddpg import DDPGConfig
@@ -73,6 +74,43 @@ def test_truncated_episodes_are_stored_as_going_on(small_config: Make) -> None:
         last = training.learner.replay.fetch(np.array([4]))
         assert float(last.terminated) == expected
         assert float(last.next_observations[0, 0]) == 0.0
+
+
+def test_an_end_that_comes_with_the_time_limit_is_an_end(small_config: Make) -> None:
+    import gymnasium
+
+    def late(**settings: Any) -> Any:
+        ending = gymnasium.make("test/Countdown-v0", disable_env_checker=True, **settings)
+        return gymnasium.wrappers.TimeLimit(ending, settings["length"])
+
+    if "test/LateCountdown-v0" not in gymnasium.registry:
+        gymnasium.register("test/LateCountdown-v0", entry_point=late)
+    config = small_config(
+        environment__id="test/LateCountdown-v0",
+        environment__settings={"length": 5},
+        evaluation__episodes=0,
+    )
+    training = prepare(config)
+    last = list(training.steps)[-1]
+    assert isinstance(training.learner, DDPGLearner)
+    assert float(training.learner.replay.fetch(np.array([4])).terminated) == 1.0
+    assert last.signals.get("replay.truncated_as_terminated", 0.0) == 0.0
+
+
+@pytest.mark.parametrize("spread", [1e-30, 1.0, 1e6])
+def test_a_component_is_constant_if_it_never_changes_however_small_changes_are(
+    small_config: Make, spread: float
+) -> None:
+    config = small_config()
+    learner = _learner(config)
+    rows = learner.replay.fetch(np.arange(64)).rows.numpy()
+    rows[:, 0], rows[:, 1] = spread * rows[:, 0], 0.1
+    learner.replay.load_state_dict({**learner.replay.state_dict(), "rows": rows})
+    learner.last_indices = np.arange(64)
+    signals = inspect_networks(learner, config, td_targets)
+    assert signals["observation.constant_share"] == pytest.approx(1 / 3)
+    expected = max(spread, 1 / spread)
+    assert 0.5 < signals["observation.scale_ratio"] / expected < 2.0
 
 
 def test_one_update_equals_the_textbook_update_by_autograd(small_config: Make) -> None:

@@ -19,6 +19,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.records import Step
 from steadyrl.integrations.sb3 import SteadyCallback
+from steadyrl.integrations.sb3_common import observation_signals
 from steadyrl.integrations.sb3_model import not_finite
 from steadyrl.judging import judge
 from steadyrl.store.foreign.run import ForeignRun
@@ -123,6 +124,14 @@ def test_a_buffer_that_takes_time_limits_for_ends_is_found_out(tmp_path: Path) -
     verdict = judge(tmp_path / "run")
     assert "D019" in {finding.rule for finding in verdict.findings}
     assert verdict.diagnoses[0].cause == "C207"
+
+
+def test_a_component_that_never_changes_is_constant_and_has_no_scale() -> None:
+    rows = np.random.default_rng(0).normal(size=(256, 3)).astype(np.float32)
+    rows[:, 1] = 0.1  # whose deviation is not 0 when it is worked out in float32
+    signals = observation_signals(rows)
+    assert signals["observation.constant_share"] == pytest.approx(1 / 3)
+    assert signals["observation.scale_ratio"] < 2.0
 
 
 def test_something_severe_stops_the_run_if_asked_to(tmp_path: Path) -> None:

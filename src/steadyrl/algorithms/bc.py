@@ -66,7 +66,7 @@ def train_bc(live: LiveConfig[BCConfig], clock: Clock, learner: BCLearner) -> It
 
 def update(learner: BCLearner, rows: Rows, config: BCConfig) -> dict[str, float]:
     """One step down the gradient of a batch."""
-    found = put_gradient(learner, rows, config)
+    found = put_gradient(learner, rows, config, learner.generators["dropout"])
     loss = found.loss
     if not math.isfinite(loss):
         raise TrainingDiverged(
@@ -95,12 +95,17 @@ def update(learner: BCLearner, rows: Rows, config: BCConfig) -> dict[str, float]
     }
 
 
-def put_gradient(learner: BCLearner, rows: Rows, config: BCConfig) -> Terms:
-    """The gradient of a batch's loss, into the network; returns what the batch costs."""
+def put_gradient(
+    learner: BCLearner, rows: Rows, config: BCConfig, masks: np.random.Generator
+) -> Terms:
+    """The gradient of a batch's loss, into the network; returns what the batch costs.
+
+    `masks` decides which units dropout silences.
+    """
     chosen, network = torch.from_numpy(rows), learner.network
     inputs = learner.inputs[chosen]
     if isinstance(network, ModuleNetwork):
-        outputs = network.learn(inputs, learner.updates)
+        outputs = network.learn(inputs, int(masks.integers(1 << 63)))
     else:
         outputs = network.forward(inputs)
     mean, log_std = learner.parts(outputs, config)

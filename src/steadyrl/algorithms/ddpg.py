@@ -23,6 +23,7 @@ from steadyrl.core.configs.ddpg import DDPGConfig
 from steadyrl.core.networks import DenseNetwork
 from steadyrl.core.records import Step
 from steadyrl.core.signals import Meter
+from steadyrl.core.value_bound import value_bound
 from steadyrl.environments.backends import Transitions
 from steadyrl.environments.envs import Envs, to_bounds
 from steadyrl.environments.evaluate import evaluate
@@ -75,7 +76,8 @@ def act_and_store(learner: DDPGLearner, envs: Envs, config: DDPGConfig) -> dict[
     flat = observations.reshape(envs.count, -1)
     successors = result.next_observations.reshape(envs.count, -1)
     ends = ends_of_future(result)
-    learner.replay.add(flat, actions, rewards, successors, ends, result.truncated)
+    cut = result.truncated & ~result.terminated  # an end that comes with the time limit is an end
+    learner.replay.add(flat, actions, rewards, successors, ends, cut)
     if config.normalize_observations:
         learner.moments.add(flat)
     largest = float(np.abs(rewards).max())
@@ -146,7 +148,6 @@ def update_critics(
     loss, norm = sum(losses) / len(losses), max(norms)
     low, high = (float(bound) for bound in torch.aminmax(values))
     largest = max(-low, high)
-    bound = learner.reward_abs_max / (1.0 - config.gamma)
     absolute = errors.abs_()
     learner.target_spread = float(targets.std(correction=0))
     return {
@@ -156,7 +157,7 @@ def update_critics(
         "critic.gradient_norm_max": norm,
         "q.mean": float(values.mean()),
         "q.abs_max": largest,
-        "q.bound_ratio": largest / bound if bound > 0 else float(largest > 0),
+        "q.bound_ratio": largest / value_bound(learner.reward_abs_max, config.gamma),
         "td.abs_mean": float(absolute.mean()),
         "td.abs_max": float(absolute.max()),
         "td.target_std": learner.target_spread,

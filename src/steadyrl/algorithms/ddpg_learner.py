@@ -61,6 +61,7 @@ class DDPGLearner:
         self.target_spread = 1.0  # standard deviation of the last batch's targets
         self.last_indices = np.empty(0, dtype=np.int64)  # of the batch drawn last
         self._remembered = self._weights()
+        self._one_step_ago: dict[str, Tensor] | None = None
 
     def policy(self, observations: NDArray[Any], config: DDPGConfig) -> Floats:
         """Actions of -1..1 without exploration."""
@@ -72,7 +73,7 @@ class DDPGLearner:
     def changes_since_last_look(self, states: Tensor) -> dict[str, float]:
         """Relative change of the weights, and whether the actor's change was for the better."""
         now, before = self._weights(), self._remembered
-        self._remembered = now
+        self._remembered, self._one_step_ago = now, before
 
         def relative(name: str) -> float:
             return norm(now[name] - before[name]) / (norm(now[name]) + 1e-12)
@@ -88,9 +89,11 @@ class DDPGLearner:
             "actor.improvement": float(new) - float(old),
         }
 
-    def remembered_critic(self) -> Tensor:
-        """The critics' weights at the last look."""
-        return self._remembered["critic"]
+    def critic_one_step_ago(self) -> Tensor | None:
+        """The first critic's weights where the last Step began, if it was seen beginning."""
+        if self._one_step_ago is None:
+            return None
+        return self._one_step_ago["critic"][: len(self.critics[0].parameters)]
 
     def _weights(self) -> dict[str, Tensor]:
         return {
@@ -130,7 +133,7 @@ class DDPGLearner:
         for name, value in state["counters"].items():
             setattr(self, name, value)
         self.last_indices = np.asarray(state["last_indices"])
-        self._remembered = self._weights()
+        self._remembered, self._one_step_ago = self._weights(), None
 
 
 def as_inputs(learner: DDPGLearner, batch: Batch, config: DDPGConfig) -> Batch:

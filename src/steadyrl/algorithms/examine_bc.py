@@ -89,7 +89,7 @@ def gradients(
         rows = np.arange(start, min(start + size, count))
     network = learner.network
     kept = network.gradient.clone()
-    put_gradient(learner, rows, config)
+    put_gradient(learner, rows, config, generator)
     found = network.gradient.double().cpu().numpy().copy()
     network.gradient.copy_(kept)
     return {"policy": found}

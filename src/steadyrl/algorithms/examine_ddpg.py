@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from steadyrl.algorithms.ddpg import td_targets
+from steadyrl.algorithms import ddpg
 from steadyrl.algorithms.ddpg_learner import DDPGLearner, as_inputs
 from steadyrl.algorithms.inspect_ddpg import td_errors
 from steadyrl.core.configs.ddpg import DDPGConfig
@@ -38,20 +38,21 @@ def examine(learner: DDPGLearner, config: DDPGConfig) -> dict[str, float]:
 def _same_batch(learner: DDPGLearner, config: DDPGConfig) -> dict[str, float]:
     """The last batch's loss now and with the critic of one Step ago, and how it is spread."""
     batch = as_inputs(learner, learner.replay.fetch(learner.last_indices), config)
-    wanted = td_targets(learner, batch, config)
+    wanted = ddpg.td_targets(learner, batch, config)
     squares = td_errors(learner, batch, wanted)[:, 0] ** 2
-    critic = learner.critics[0]
-    now = critic.parameters.clone()
-    before = learner.remembered_critic()
-    critic.parameters.copy_(before[: len(now)])
-    past = float((td_errors(learner, batch, wanted)[:, 0] ** 2).mean())
-    critic.parameters.copy_(now)
     heaviest = torch.sort(squares, descending=True).values[: max(1, len(squares) // 100)]
-    return {
+    found = {
         "batch.loss": float(squares.mean()),
-        "batch.loss_one_step_ago": past,
         "batch.top_percent_share": float(heaviest.sum() / (squares.sum() + 1e-30)),
     }
+    before = learner.critic_one_step_ago()
+    if before is not None:
+        critic = learner.critics[0]
+        now = critic.parameters.clone()
+        critic.parameters.copy_(before)
+        found["batch.loss_one_step_ago"] = float((td_errors(learner, batch, wanted) ** 2).mean())
+        critic.parameters.copy_(now)
+    return found
 
 
 def _ends(learner: DDPGLearner, config: DDPGConfig) -> dict[str, float]:
@@ -61,7 +62,7 @@ def _ends(learner: DDPGLearner, config: DDPGConfig) -> dict[str, float]:
     ended = batch.terminated[:, 0] > 0
     found = {"ends.terminated": float(ended.sum())}
     if bool(ended.any()):
-        wrong = (td_targets(learner, batch, config) - batch.rewards)[ended]
+        wrong = (ddpg.td_targets(learner, batch, config) - batch.rewards)[ended]
         found["ends.terminal_error"] = float(wrong.abs().mean())
     if learner.replay.truncations:
         cut = learner.replay.truncations_cut / learner.replay.truncations
@@ -82,7 +83,7 @@ def _composition(learner: DDPGLearner) -> dict[str, float]:
 
 
 def _capacity(learner: DDPGLearner, config: DDPGConfig) -> dict[str, float]:
-    """Effective rank of the critic's last features over their width."""
+    """Effective rank of the critic's last features over what it could be on these states."""
     batch = as_inputs(learner, learner.replay.fetch(learner.replay.newest(256)), config)
     critic = learner.critics[0]
     critic.forward(batch.observations_actions)
@@ -92,7 +93,7 @@ def _capacity(learner: DDPGLearner, config: DDPGConfig) -> dict[str, float]:
     values = torch.linalg.svdvals(features)
     mass = torch.cumsum(values, 0) / values.sum()
     rank = int((mass < RANK_MASS).sum()) + 1
-    return {"capacity.rank_share": rank / features.shape[1]}
+    return {"capacity.rank_share": rank / min(features.shape)}
 
 
 def _gradient(learner: DDPGLearner, config: DDPGConfig) -> dict[str, float]:
@@ -104,7 +105,7 @@ def _gradient(learner: DDPGLearner, config: DDPGConfig) -> dict[str, float]:
         if not len(indices):
             return {}
         batch = as_inputs(learner, learner.replay.fetch(indices), config)
-        targets = td_targets(learner, batch, config)
+        targets = ddpg.td_targets(learner, batch, config)
         errors = critic.forward(batch.observations_actions) - targets
         critic.backward(errors * (2.0 / len(indices)))
         halves.append([part.clone() for part in critic.layer_gradients()])
@@ -141,4 +142,4 @@ def tensors(learner: DDPGLearner, config: DDPGConfig) -> Iterator[tuple[str, Ten
     yield "target critic weights", learner.target_critics[0].parameters
     if len(learner.last_indices):
         batch = as_inputs(learner, learner.replay.fetch(learner.last_indices), config)
-        yield "TD targets", td_targets(learner, batch, calm)
+        yield "TD targets", ddpg.td_targets(learner, batch, calm)

@@ -10,6 +10,7 @@ from torch import Tensor
 from steadyrl.algorithms.ddpg_learner import DDPGLearner, as_inputs
 from steadyrl.core.configs.ddpg import DDPGConfig
 from steadyrl.core.networks import dormant_share, norm
+from steadyrl.core.value_bound import value_bound
 from steadyrl.environments.envs import Envs
 from steadyrl.experience.replay import Batch
 
@@ -28,7 +29,7 @@ def inspect(
         "replay.updates_per_env_step": learner.updates / envs.steps_taken,
         "setting.learning_rate": config.learning_rate,
         "train.updates": float(learner.updates),
-        "q.bound": learner.reward_abs_max / (1.0 - config.gamma),
+        "q.bound": value_bound(learner.reward_abs_max, config.gamma),
     }
     signals |= envs.episode_signals()
     if not len(learner.last_indices):
@@ -71,9 +72,9 @@ def inspect_networks(
     actions = learner.actor.forward(batch.observations)
     signals["action.saturation"] = float((actions.abs() > 0.99).float().mean())
     signals["actor.dormant_share"] = dormant_share(learner.actor)
-    spreads = batch.observations.std(dim=0, correction=0)
-    varying = spreads[spreads > 1e-8]
-    signals["observation.constant_share"] = 1.0 - len(varying) / len(spreads)
+    moving = (batch.observations != batch.observations[:1]).any(dim=0)
+    varying = batch.observations.double().std(dim=0, correction=0)[moving]
+    signals["observation.constant_share"] = 1.0 - len(varying) / len(moving)
     if len(varying):
         signals["observation.scale_ratio"] = float(varying.max() / varying.min())
     online, target = learner.critics[0].parameters, learner.target_critics[0].parameters

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from steadyrl.algorithms.episode_ends import terminal_error, unbootstrapped
 from steadyrl.core.adam import Adam
 from steadyrl.core.advantages import advantages, explained_variance
 from steadyrl.core.configs.ppo import OnPolicyConfig
@@ -214,10 +215,7 @@ def with_advantages(
         "rollout.reward_positive_share": float((rollout.rewards > 0).mean()),
     }
     if rollout.terminated.any():
-        ended = rollout.terminated
-        wrong = np.abs(returns[ended] - rollout.rewards[ended])  # nothing comes after the end
-        size = 1.0 + np.abs(rollout.values[ended]).mean()  # float32 rounds at the values' scale
-        signals["td.terminal_error"] = float(wrong.mean() / size)
+        signals["td.terminal_error"] = terminal_error(rollout, returns)
     if rollout.cuts:
         signals["rollout.truncated_as_terminated"] = unbootstrapped(
             rollout, returns, config.gamma * cut_values
@@ -229,21 +227,6 @@ def with_advantages(
         signals["value.explained_variance"] = explained
     learner.last = data
     return data, signals
-
-
-def unbootstrapped(rollout: Rollout, returns: Array, expected: Array) -> float:
-    """Which share of the worth of cut-off states is missing from what is learned about them.
-
-    Measured on the returns, not on the flags that led to them: 0 if every cut is followed by the
-    value of the state it cut, 1 if cuts are learned as ends.
-    """
-    at, copies = (np.array([cut[axis] for cut in rollout.cuts]) for axis in (0, 1))
-    worth = expected[at, copies]
-    missing = np.abs(returns[at, copies] - rollout.rewards[at, copies] - worth).sum()
-    rounding = 1e-4 * (1.0 + np.abs(rollout.values).mean()) * len(at)
-    if missing <= rounding:
-        return 0.0
-    return float(min(1.0, missing / max(np.abs(worth).sum(), rounding)))
 
 
 def observation_spread(observations: Array) -> dict[str, float]:

@@ -156,7 +156,8 @@ def accumulate(
             totals[name] = max(before, value) if largest else before + share * value
     for total, network in zip(sums, networks, strict=True):
         network.gradient.copy_(total)
-    learner.noise.add(squares, norm(learner.actor.gradient) ** 2, size)
+    whole = norm(learner.actor.gradient) ** 2
+    learner.noise.add(squares, whole, size=size, total=len(minibatch))
     return totals
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -115,6 +116,9 @@ def _print(report: NoiseReport) -> None:
         variances.add_row(row.part, f"{row.batch_size:,}", figures)
     console.print(variances)
     for ratio in report.ratios:
+        if math.isnan(ratio.ratio):
+            console.print(f"{ratio.part}: no noise at {ratio.larger:,}, so there is no ratio to it")
+            continue
         console.print(
             f"{ratio.part}: {ratio.smaller:,} is {ratio.ratio:.2f} ({ratio.low:.2f} to "
             f"{ratio.high:.2f}) times as noisy as {ratio.larger:,}; 1/N says {ratio.expected:g}"

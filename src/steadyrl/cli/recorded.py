@@ -54,8 +54,9 @@ def open_runs(arguments: argparse.Namespace) -> list[Recorded]:
         for path in found:
             try:
                 runs.append(_open(path, arguments))
-            except StoreError as error:
-                if len(found) == 1:
+            except (StoreError, ConfigError) as error:
+                asked = isinstance(error, ConfigError) and not is_own(path)  # about the flags
+                if len(found) == 1 or asked:
                     raise
                 sys.stderr.write(f"left out: {error}\n")
     return runs

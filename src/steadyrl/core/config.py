@@ -7,7 +7,7 @@ from another file. `LiveConfig` is the only door through which a setting changes
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from typing import Any, Generic, Self, TypeVar, cast
 
 import yaml
@@ -26,7 +26,10 @@ def setting(
     high: float | None = None,
     below: float | None = None,
 ) -> Any:
-    """One setting: its default, what it means, and its bounds (`above`/`below` exclude the end)."""
+    """One setting: its default, what it means, and its bounds (`above`/`below` exclude the end).
+
+    A default of `...` says that there is none: the setting must be given.
+    """
     return Field(default, description=meaning, ge=low, gt=above, le=high, lt=below)
 
 
@@ -64,7 +67,7 @@ class Settings(BaseModel):
 
     def replaced(self, changes: Mapping[str, Any]) -> Self:
         """A copy with the dotted names set to new values, validated as a whole."""
-        return type(self).parse(with_overrides(self.plain(), changes))
+        return type(self).parse(with_overrides(type(self), self.plain(), changes))
 
 
 C = TypeVar("C", bound=Settings)
@@ -104,14 +107,18 @@ class LiveConfig(Generic[C]):
 
 
 class _Loader(yaml.SafeLoader):
-    """Reads 1e-3 as a number (YAML 1.1 would make it text) and refuses a key given twice."""
+    """Reads 1e-3 as a number (YAML 1.1 would make it text); a key is a word, and given once."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
+            line = key_node.start_mark.line + 1
+            if not isinstance(key, Hashable):
+                raise ConfigError(
+                    f"line {line}: {key!r} cannot be a name. Names are words, such as batch_size."
+                )
             if key in seen:
-                line = key_node.start_mark.line + 1
                 raise ConfigError(f"line {line}: {key!r} is given twice. Keep one of them.")
             seen.add(key)
         return super().construct_mapping(node, deep)
@@ -164,17 +171,34 @@ def flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
             yield prefix + name, value
 
 
-def with_overrides(values: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Nested dictionaries with the dotted names set; groups are created where needed."""
+def with_overrides(
+    model: type[Settings], values: Mapping[str, Any], overrides: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The values of a `model`, nested, with the dotted names set; groups are made where needed.
+
+    A mapping given for a group of settings changes those it names and leaves the others. For a
+    setting that itself is a mapping of free names (environment.settings) it is the new value, all
+    of it; to change one entry, name that one (environment.settings.g).
+    """
     result = dict(values)
     for name, value in overrides.items():
-        head, _, rest = name.partition(".")
-        if rest:
-            inner = result.get(head)
-            result[head] = with_overrides(inner if isinstance(inner, dict) else {}, {rest: value})
+        head, _, rest = str(name).partition(".")
+        group, inner = group_of(model, head), result.get(head)
+        inner = inner if isinstance(inner, dict) else {}
+        if group is not None and (rest or isinstance(value, Mapping)):
+            result[head] = with_overrides(group, inner, {rest: value} if rest else value)
+        elif rest:
+            result[head] = {**inner, rest: value}
         else:
             result[head] = value
     return result
+
+
+def group_of(model: type[Settings], name: str) -> type[Settings] | None:
+    """The group of settings that a name stands for, if it does."""
+    field = model.model_fields.get(name)
+    kind = field.annotation if field else None
+    return kind if isinstance(kind, type) and issubclass(kind, Settings) else None
 
 
 class Leaf(BaseModel):
@@ -183,6 +207,7 @@ class Leaf(BaseModel):
     name: str
     meaning: str
     default: Any
+    needed: bool  # there is no default: it must be given
     kind: str
     allowed: str
 
@@ -190,9 +215,9 @@ class Leaf(BaseModel):
 def leaves(model: type[Settings], prefix: str = "") -> Iterator[Leaf]:
     """Every setting of a config, groups opened, in declaration order."""
     for name, field in model.model_fields.items():
-        annotation = field.annotation
-        if isinstance(annotation, type) and issubclass(annotation, Settings):
-            yield from leaves(annotation, f"{prefix}{name}.")
+        annotation, group = field.annotation, group_of(model, name)
+        if group is not None:
+            yield from leaves(group, f"{prefix}{name}.")
             continue
         kind = getattr(annotation, "__name__", None) or str(annotation).replace("typing.", "")
         if "[" in str(annotation):
@@ -203,11 +228,12 @@ def leaves(model: type[Settings], prefix: str = "") -> Iterator[Leaf]:
             for key, symbol in (("gt", ">"), ("ge", ">="), ("lt", "<"), ("le", "<="))
             if hasattr(part, key)
         ]
-        default = field.get_default(call_default_factory=True)
+        needed = field.is_required()
         yield Leaf(
             name=prefix + name,
             meaning=field.description or "",
-            default=default,
+            default=None if needed else field.get_default(call_default_factory=True),
+            needed=needed,
             kind=kind,
             allowed=", ".join(bounds),
         )
@@ -217,7 +243,9 @@ def leaves(model: type[Settings], prefix: str = "") -> Iterator[Leaf]:
 
 
 def _explain(model: type[Settings], error: ValidationError, source: str) -> str:
-    problems = [_sentence(model, dict(problem), source) for problem in error.errors()]
+    # What is missing comes last: a misspelt name is why another seems to be.
+    ordered = sorted(error.errors(), key=lambda problem: problem["type"] == "missing")
+    problems = [_sentence(model, dict(problem), source) for problem in ordered]
     more = f" ({len(problems) - 1} more problem(s) behind it.)" if len(problems) > 1 else ""
     return problems[0] + more
 
@@ -231,6 +259,10 @@ def _sentence(model: type[Settings], problem: dict[str, Any], source: str) -> st
         hint = f" Did you mean '{close[0]}'?" if close else " 'steadyrl schema' lists them all."
         return f"{source}: unknown setting '{name}'.{hint}"
     if kind == "missing":
+        needed = (leaf for leaf in leaves(model) if leaf.needed)
+        for leaf in needed:
+            if leaf.name == name or leaf.name.startswith(f"{name}."):
+                return f"{source}: '{leaf.name}' is missing. Add it: {leaf.meaning}."
         return f"{source}: setting '{name}' is missing."
     if kind == "value_error":
         return f"{source}: {problem['ctx']['error']}"

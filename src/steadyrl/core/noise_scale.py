@@ -6,8 +6,9 @@ From n gradients g_i of micro-batches of b samples, with S = mean |g_i|^2 and L 
     tr(V)   = b n / (n - 1) (S - L)        variance of one sample's gradient, unbiased
     B_noise = tr(V) / |G|^2                where noise and signal are equally strong
 
-The interval is a jackknife over micro-batches, joined by Fieller's theorem for the ratio. If |G|^2
-cannot be told from zero there is no measurable signal, and no number is given.
+Both hold for any L of N samples with n = N / b, which need not be a whole number. The interval is a
+jackknife over micro-batches, joined by Fieller's theorem for the ratio. If |G|^2 cannot be told
+from zero there is no measurable signal, and no number is given.
 """
 
 from __future__ import annotations
@@ -98,15 +99,22 @@ def noise_scale(data: Moments) -> NoiseScale:
     )
 
 
-def _estimates(mean_square: Any, square_mean: Any, count: int, size: int) -> tuple[Any, Any]:
-    """(|G|^2, tr V); also for arrays."""
+def _estimates(mean_square: Any, square_mean: Any, count: float, size: int) -> tuple[Any, Any]:
+    """(|G|^2, tr V), where the whole holds `count` times `size` samples; also for arrays."""
     signal = (count * mean_square - square_mean) / (count - 1)
     noise = size * count / (count - 1) * (square_mean - mean_square)
     return signal, noise
 
 
 def variance_ratio(first: NoiseScale, second: NoiseScale) -> tuple[float, float, float]:
-    """Noise of the first over that of the second (independent), with its interval."""
+    """Noise of the first over that of the second (independent), with its interval.
+
+    NaN if the second has none; without an upper end if it cannot be told from none.
+    """
+    if second.noise <= 0:
+        return math.nan, math.nan, math.nan
+    if second.noise_low <= 0:
+        return first.noise / second.noise, 0.0, math.inf
     t = student_975(min(first.micro_batches, second.micro_batches) - 1)
     spreads = [(part.noise_high - part.noise) / t for part in (second, first)]
     covariance = np.diag(np.square(spreads))
@@ -143,11 +151,11 @@ class NoiseMeter:
         self._decay = decay
         self._signal = self._noise = 0.0
 
-    def add(self, squares: Sequence[float], mean_square: float, size: int) -> None:
-        """One update's micro-batch norms and the norm of their mean."""
-        if len(squares) < 2:
+    def add(self, squares: Sequence[float], mean_square: float, *, size: int, total: int) -> None:
+        """One update: squared norms of micro-batches of `size`, and of all its `total` samples."""
+        if not squares or total <= size:
             return
-        signal, noise = _estimates(mean_square, float(np.mean(squares)), len(squares), size)
+        signal, noise = _estimates(mean_square, float(np.mean(squares)), total / size, size)
         keep = self._decay
         self._signal = keep * self._signal + (1 - keep) * signal
         self._noise = keep * self._noise + (1 - keep) * noise
@@ -178,7 +186,8 @@ class Advice:
 
 def advise(batch: int, scale: float) -> Advice:
     """Where a batch stands between wasting updates and wasting samples."""
-    data_cost, step_cost = 1 + batch / scale, 1 + scale / batch
+    data_cost = 1 + batch / scale if scale > 0 else math.inf
+    step_cost = 1 + scale / batch
     if batch > 10 * scale:
         smaller = max(1, round(scale))
         said = (

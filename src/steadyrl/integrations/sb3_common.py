@@ -47,9 +47,10 @@ def observation_signals(rows: Any) -> dict[str, float]:
     """Scales of the inputs; only where an observation is a vector."""
     if rows.ndim != 2 or len(rows) < ENOUGH or not np.issubdtype(rows.dtype, np.floating):
         return {}
-    spreads = rows.std(axis=0)
-    varying = spreads[spreads > 1e-8]
-    signals = {"observation.constant_share": 1.0 - len(varying) / len(spreads)}
+    # Compared, not measured: the deviation of equal numbers is not always 0 in float32.
+    moving = (rows != rows[:1]).any(axis=0)
+    varying = rows[:, moving].std(axis=0, dtype=np.float64)
+    signals = {"observation.constant_share": 1.0 - len(varying) / len(moving)}
     if len(varying):
         signals["observation.scale_ratio"] = float(varying.max() / varying.min())
     return signals

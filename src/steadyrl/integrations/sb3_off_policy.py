@@ -15,6 +15,7 @@ from stable_baselines3.common.buffers import ReplayBuffer
 from torch import Tensor
 from torch.autograd.graph import register_multi_grad_hook
 
+from steadyrl.core.value_bound import value_bound
 from steadyrl.integrations.sb3_common import flat, gradient_norm, observation_signals, unseen
 
 LOOKED_AT = 256  # transitions
@@ -100,8 +101,8 @@ class OffPolicyMeter:
         }
         if model.gamma < 1.0:  # without a discount the rewards set no bound
             largest = self._reward_abs_max + self._largest_bonus(batch)
-            signals["q.bound"] = largest / (1.0 - model.gamma)
-            signals["q.bound_ratio"] = highest / signals["q.bound"] if largest > 0 else 0.0
+            signals["q.bound"] = value_bound(largest, model.gamma)
+            signals["q.bound_ratio"] = highest / signals["q.bound"]
         drawn = self._rng.integers(0, buffer.size() * buffer.n_envs, model.batch_size)
         signals["replay.duplicate_share"] = 1.0 - len(np.unique(drawn)) / len(drawn)
         newest = (buffer.pos - 1 - np.arange(min(LOOKED_AT, buffer.size()))) % buffer.buffer_size

@@ -34,7 +34,8 @@ SIGNALS = (
     ),
     signal(
         "q.bound",
-        "largest |Q| the rewards seen so far allow: max|r| / (1 - gamma)",
+        "largest |Q| the rewards seen so far allow: max|r| / (1 - gamma), at least 10, since a "
+        "fresh network says that much of any rewards",
         "scaled reward",
         "train/q_bound",
         "last",

@@ -47,16 +47,16 @@ def parse_config(
     values: Mapping[str, Any], *, source: str = "config", overrides: Mapping[str, Any] | None = None
 ) -> RunConfig:
     """A config from plain values; `algorithm` says which."""
-    values = with_overrides(values, overrides or {})
-    algorithm = values.get("algorithm")
-    if algorithm == "foreign":  # recorded, not trained: no preset and no command makes one
-        return ForeignConfig.parse(values, source=source)
-    if algorithm not in ALGORITHMS:
-        known = ", ".join(ALGORITHMS)
-        if algorithm is None:
-            raise ConfigError(f"{source}: 'algorithm' is missing. Add one of: {known}.")
+    overrides = overrides or {}
+    algorithm = overrides.get("algorithm", values.get("algorithm"))
+    known = ", ".join(ALGORITHMS)
+    if algorithm is None:
+        raise ConfigError(f"{source}: 'algorithm' is missing. Add one of: {known}.")
+    # A foreign one is recorded, not trained: no preset and no command makes one.
+    kind = ForeignConfig if algorithm == "foreign" else ALGORITHMS.get(str(algorithm))
+    if kind is None:
         raise ConfigError(f"{source}: algorithm = {algorithm!r} is not one of: {known}.")
-    return ALGORITHMS[str(algorithm)].parse(values, source=source)
+    return kind.parse(with_overrides(kind, values, overrides), source=source)
 
 
 def as_ours(config: RunConfig, logged: Mapping[str, Any]) -> RunConfig | None:
@@ -69,7 +69,7 @@ def as_ours(config: RunConfig, logged: Mapping[str, Any]) -> RunConfig | None:
     kind = ALGORITHMS.get(config.judged_as)
     if kind is None:
         return None
-    ours = kind.parse({"algorithm": config.judged_as})
+    ours = kind.parse({"environment": config.environment})
     for name, value in {**logged, **config.known}.items():
         if name not in kind.model_fields:
             continue

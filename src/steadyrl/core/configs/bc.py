@@ -8,7 +8,14 @@ from typing import Literal, Self
 from pydantic import model_validator
 
 from steadyrl.core.config import Settings, setting
-from steadyrl.core.configs.run import EvaluationConfig, LayerSizes, RunConfig
+from steadyrl.core.configs.run import (
+    EnvironmentConfig,
+    EvaluationConfig,
+    LayerSizes,
+    RunConfig,
+)
+
+NO_ENVIRONMENT = "none"
 
 
 class DemonstrationsConfig(Settings):
@@ -35,6 +42,9 @@ class BCConfig(RunConfig):
     algorithm: Literal["bc"] = setting("bc", "which trainer")
     total_env_steps: int = setting(20_000, "gradient steps (there is no environment)", low=1)
     log_every: int = setting(100, "gradient steps between two Steps", low=1)
+    environment: EnvironmentConfig = setting(
+        EnvironmentConfig(id=NO_ENVIRONMENT), "where the clone is tried, if there is one"
+    )
     evaluation: EvaluationConfig = setting(
         EvaluationConfig(episodes=0), "episodes in the environment, if there is one"
     )
@@ -81,6 +91,11 @@ class BCConfig(RunConfig):
             raise ValueError(
                 f"objective = mse does not teach a standard deviation, but std = {self.std!r} is "
                 "learned. Use std = fixed, or objective = nll."
+            )
+        if self.evaluation.episodes and self.environment.id == NO_ENVIRONMENT:
+            raise ValueError(
+                f"evaluation.episodes = {self.evaluation.episodes} needs an environment.id to try "
+                "the clone in. Add it, or set evaluation.episodes to 0."
             )
         return self
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, Self
 
 from steadyrl.core.config import Settings, setting
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.configs.run import EnvironmentConfig, RunConfig
 
 Family = Literal["ppo", "trpo", "a2c", "ddpg", "td3", "sac", "dqn", "grpo", "unknown"]
 
@@ -29,6 +29,7 @@ class ForeignConfig(RunConfig):
     source: str = setting("", "which program recorded it")
     family: Family = setting("unknown", "which algorithm it trains")
     total_env_steps: int = setting(0, "environment steps planned; 0: not known", low=0)
+    environment: EnvironmentConfig = setting(EnvironmentConfig(id="unknown"), "the environment")
     known: dict[str, Scalar] = setting({}, "its settings, by our names")
     weaker: dict[str, Doubt] = setting({}, "signals that say less than ours")
 

@@ -14,7 +14,7 @@ type_of_env_setting = bool | int | float | str | None
 class EnvironmentConfig(Settings):
     """Which environment, how many, and its own settings."""
 
-    id: str = setting("Pendulum-v1", "Gymnasium environment id")
+    id: str = setting(..., "Gymnasium environment id, such as CartPole-v1")
     count: int = setting(1, "environments stepped side by side", low=1)
     settings: dict[str, type_of_env_setting] = setting(
         {}, "keyword arguments of the environment (e.g. environment.settings.g 9.81)"
@@ -61,7 +61,7 @@ class RunConfig(Settings):
     log_every: int = setting(
         200, "env steps between two Steps; PPO and TRPO record every update", low=1
     )
-    environment: EnvironmentConfig = setting(EnvironmentConfig(), "the environment")
+    environment: EnvironmentConfig = setting(..., "the environment")
     evaluation: EvaluationConfig = setting(EvaluationConfig(), "evaluation")
     checkpoints: CheckpointConfig = setting(CheckpointConfig(), "checkpoints")
     compute: ComputeConfig = setting(ComputeConfig(), "compute")

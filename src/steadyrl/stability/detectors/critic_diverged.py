@@ -9,7 +9,7 @@ from steadyrl.stability.window import Window
 
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
-    """The ratio of |Q| to max|r| / (1 - gamma) above its limit in several Steps running."""
+    """The ratio of |Q| to its bound above its limit in several Steps running."""
     if not window.latest("q.bound_ratio") > limits["ratio"]:
         return None
     ratios = window.last("q.bound_ratio", int(limits["steps"]))
@@ -26,7 +26,7 @@ RULE = Detector(
     id="D005",
     name="critic-diverged",
     severity="severe",
-    symptom="|Q| exceeds max|r| / (1 - gamma).",
+    symptom="|Q| exceeds max|r| / (1 - gamma), and 10: so much a fresh network may say.",
     why="No policy can earn that much: the critic feeds on its own errors. Reward scale cancels "
     "out of this ratio, so a large loss from large rewards does not trigger it.",
     false_alarms="Rewards that grow during training (the bound follows the largest seen so far).",

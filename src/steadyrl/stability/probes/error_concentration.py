@@ -9,7 +9,7 @@ from steadyrl.stability.rules import Probe
 
 
 def answer(look: Mapping[str, float]) -> Evidence | None:
-    """Share of the squared error in the hardest percent of the batch."""
+    """Share of the squared error in the hardest percent of the batch, at least one transition."""
     share = look.get("batch.top_percent_share")
     if share is None:
         return None

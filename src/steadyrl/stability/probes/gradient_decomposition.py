@@ -32,7 +32,7 @@ def answer(look: Mapping[str, float]) -> Evidence | None:
 PROBE = Probe(
     id="Q506",
     name="gradient-decomposition",
-    question="Do the halves of the last batch agree, and which layers hold the critic's gradient?",
+    question="Do the halves of the last batch agree, and which layers hold its gradient?",
     cost="two backward passes over half a batch",
     answer=answer,
 )
