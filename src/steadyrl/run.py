@@ -21,7 +21,7 @@ from steadyrl.core.records import RunSummary
 from steadyrl.scribe import NO_ACTIONS, Controls, Scribe
 from steadyrl.scribe import GuardMode as GuardMode
 from steadyrl.scribe import Observers as Observers
-from steadyrl.store.run_directory import RunDirectory, free_run_path
+from steadyrl.store.run_directory import DAMAGE, RunDirectory, free_run_path
 
 # The only setting a resumed run may change: it moves the end. (A schedule that ends with the budget
 # moves with it; the audited change says so.)
@@ -62,7 +62,9 @@ def resume(
     _refuse_other_settings(training, state, store)
     training.load_state_dict(state)
     extended = _extension(training, overrides or {})
-    store.rewind(step, events=state["events"])
+    for problem in store.rewind(step, events=state["events"]):
+        # The training state is whole, so it can go on; the record is not, and must say so.
+        store.append_event(DAMAGE, step, problem=problem)
     for problem in problems:
         store.append_event("checkpoint skipped", step, problem=problem)
     store.append_event("resumed", step)
