@@ -62,7 +62,8 @@ def resume(
     _refuse_other_settings(training, state, store)
     training.load_state_dict(state)
     extended = _extension(training, overrides or {})
-    for problem in store.rewind(step, events=state["events"]):
+    acted = state["guard"]
+    for problem in store.rewind(step, events=state["events"], returns=len(acted["tried"])):
         # The training state is whole, so it can go on; the record is not, and must say so.
         store.append_event(DAMAGE, step, problem=problem)
     for problem in problems:
@@ -73,8 +74,10 @@ def resume(
         if getattr(training.live.now, "learning_rate_schedule", "constant") != "constant":
             because += "; the learning rate's schedule now ends there, so the rate rises"
         training.live.change(EXTENDABLE, extended, step=step, because=because)
+        # A return of the guard to an older checkpoint must not undo it.
+        acted = {**acted, "remedied": {**acted["remedied"], EXTENDABLE: (extended, because)}}
     guard = guard or _recorded_guard(store)
-    return drive(training, store, guard=guard, observers=observers, acted=state["guard"])
+    return drive(training, store, guard=guard, observers=observers, acted=acted)
 
 
 def fork(
@@ -121,6 +124,7 @@ def drive(
                         findings = scribe.record(step)
                         observers.step(step)
                         scribe.respond(findings, controls, observers)
+                        scribe.checkpoint_when_due()
                         if controls.stopping:
                             break
                     break

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -175,15 +178,59 @@ def test_what_is_redone_after_a_resume_is_whole_again(small_config: Make, tmp_pa
 
 def test_a_run_that_goes_on_has_no_end_yet(recorded: Path) -> None:
     store = RunDirectory.open(recorded)
-    store.rewind(6, events=1)
+    store.rewind(6, events=1, returns=0)
     assert store.summary() is None
     assert _indices(recorded) == [1, 2, 3, 4, 5, 6]
     assert store.problems == []
 
 
+def test_a_rewind_that_is_killed_at_any_file_operation_is_made_again(
+    recorded: Path, tmp_path: Path
+) -> None:
+    store = RunDirectory.open(recorded)
+    for step in (3, 6):
+        store.checkpoints.save({"events": 1}, step=step, good=True)
+    (store.checkpoints.path(6) / "arrays.safetensors").write_bytes(b"damaged")
+
+    class Killed(BaseException):
+        pass
+
+    def rewind(path: Path, operations: int) -> int:
+        """Rewind, but die at the last of so many operations; returns how many there were."""
+        done = 0
+
+        def counted(operation: Callable[..., Any]) -> Callable[..., Any]:
+            def operate(*arguments: Any, **settings: Any) -> Any:
+                nonlocal done
+                done += 1
+                if done == operations:
+                    raise Killed
+                return operation(*arguments, **settings)
+
+            return operate
+
+        with pytest.MonkeyPatch.context() as patch:
+            for name in ("rename", "truncate", "unlink", "rmdir"):
+                patch.setattr(os, name, counted(getattr(os, name)))
+            opened = RunDirectory.open(path)
+            step, state, _ = opened.checkpoints.load_latest()
+            opened.rewind(step, events=state["events"], returns=0)
+        return done
+
+    shutil.copytree(recorded, tmp_path / "whole")
+    for number in range(1, rewind(tmp_path / "whole", 0) + 1):
+        copy = shutil.copytree(recorded, tmp_path / f"{number}")
+        with contextlib.suppress(Killed):  # some are tried only: a file may be missing
+            rewind(copy, number)
+        rewind(copy, 0)
+        assert _indices(copy) == [1, 2, 3]
+        assert [event["event"] for event in RunDirectory.open(copy).events()] == ["started"]
+        assert RunDirectory.open(copy).checkpoints.steps() == [3]
+
+
 def test_events_that_are_gone_are_told(recorded: Path) -> None:
     (recorded / "events.jsonl").unlink()
-    told = RunDirectory.open(recorded).rewind(10, events=2)
+    told = RunDirectory.open(recorded).rewind(10, events=2, returns=0)
     assert told == ["events.jsonl: 2 of 2 lines are missing"]
 
 
@@ -192,7 +239,7 @@ def test_a_damaged_event_does_not_shift_what_is_kept(recorded: Path) -> None:
         file.write('{"event": "evaluation", "step": 10}\n')
     _replace_line(recorded / "events.jsonl", 1, "damaged")
     store = RunDirectory.open(recorded)
-    told = store.rewind(10, events=2)
+    told = store.rewind(10, events=2, returns=0)
     assert [event["event"] for event in store.events()] == ["finding"]
     assert told == ["events.jsonl: 1 line is damaged and was passed over"]
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from steadyrl.core.errors import CheckpointError, DiskError
 from steadyrl.store import files
-from steadyrl.store.checkpoints import Checkpoints
+from steadyrl.store.checkpoints import Checkpoints, has_checkpoint
 from steadyrl.store.files import JsonLines, write_atomically
 
 STATE = {
@@ -87,6 +88,45 @@ def test_a_half_written_checkpoint_is_never_seen(
     with pytest.raises(KeyboardInterrupt):
         checkpoints.save(STATE, step=2, good=True)
     assert checkpoints.steps() == [1]
+
+
+def test_a_checkpoint_that_waits_for_its_successor_is_still_there_and_left_alone(
+    tmp_path: Path,
+) -> None:
+    checkpoints = _checkpoints(tmp_path)
+    checkpoints.save({"x": 1}, step=1, good=True)
+    waiting = checkpoints.path(1).rename(checkpoints.folder / ".replaced-step-00000001")
+    assert has_checkpoint(tmp_path)
+    assert checkpoints.last_good() == 1
+    assert checkpoints.load_latest() == (1, {"x": 1}, [])
+    assert waiting.exists()  # whoever reads must not come between the renames of a writer
+    checkpoints.save({"x": 2}, step=2, good=True)
+    assert checkpoints.steps() == [1, 2]
+    assert not waiting.exists()
+
+
+def test_dropping_a_checkpoint_does_not_bring_back_the_one_it_replaced(tmp_path: Path) -> None:
+    checkpoints = _checkpoints(tmp_path)
+    for step in (0, 1):
+        checkpoints.save({"x": step}, step=step, good=True)
+    # A kill before the one that was replaced is removed:
+    shutil.copytree(checkpoints.path(1), checkpoints.folder / ".replaced-step-00000001")
+    assert checkpoints.steps() == [0, 1]
+    checkpoints.drop_after(0)
+    assert checkpoints.steps() == [0]
+
+
+def test_a_checkpoint_is_dropped_at_once_and_the_newest_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoints = _checkpoints(tmp_path, keep=9)
+    for step in range(4):
+        checkpoints.save(STATE, step=step, good=True)
+    left: list[list[int]] = []
+    monkeypatch.setattr(shutil, "rmtree", lambda *_, **__: left.append(checkpoints.steps()))
+    checkpoints.drop_after(1)
+    assert left == [[0, 1, 2], [0, 1]]
+    assert checkpoints.load_latest()[2] == []  # none is there in part
 
 
 def test_state_that_is_not_plain_is_refused(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from steadyrl.core.errors import TrainingDiverged
 from steadyrl.experiments.executor import Executor
 from steadyrl.run import GuardMode, fork, resume, train
 from steadyrl.stability.detectors.non_finite import RULE as NON_FINITE
+from steadyrl.store.checkpoints import has_checkpoint
 from steadyrl.store.run_directory import RunDirectory
 
 LAST_EVALUATIONS = 3  # that count as a run's final performance
@@ -84,7 +85,7 @@ def run_trial(trial: Trial) -> None:
     if is_done(trial):
         return
     try:
-        if any((path / "checkpoints").glob("step-*")):
+        if has_checkpoint(path):
             summary = resume(path, guard=trial.guard)
         elif trial.source is not None and trial.step is not None:
             set_aside(path)

@@ -18,7 +18,7 @@ from steadyrl.core.config import read_yaml
 from steadyrl.core.configs import parse_config
 from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.errors import ConfigError, RunNotFound, StoreError
-from steadyrl.core.records import RunSummary, Step
+from steadyrl.core.records import Change, RunSummary, Step
 from steadyrl.store.checkpoints import Checkpoints
 from steadyrl.store.files import JsonLines, disk_errors, write_atomically
 from steadyrl.store.intact import damage_problem, is_event, is_step, step_problems
@@ -117,28 +117,43 @@ class RunDirectory:
         met = [str(e.get("problem")) for e in self.events() if e["event"] == DAMAGE]
         return list(dict.fromkeys([*self._found_damage(), *met]))
 
-    def rewind(self, step: int, *, events: int) -> list[str]:
+    def changes(self) -> list[Change]:
+        """The changes in force: the guard's going back undoes those made after its checkpoint."""
+        found: list[Change] = []
+        for event in self.events():
+            if event["event"] == "action":
+                found = [change for change in found if change.step <= event["step"]]
+            elif event["event"] == "change":
+                found.append(Change(**{name: v for name, v in event.items() if name != "event"}))
+        return found
+
+    # Both ways back begin with the checkpoints, newest first: wherever a kill comes, the newest one
+    # left has all its Steps, and what is redone from it is the same.
+
+    def rewind(self, step: int, *, events: int, returns: int) -> list[str]:
         """Forget what came after a checkpoint: the run continues from there and will redo it.
 
-        Returns what is not intact in what came before, in words.
+        The checkpoint knew so many events and so many returns of the guard. Returns what is not
+        intact in what came before, in words.
         """
+        self.checkpoints.drop_after(step)
         with disk_errors(self.path):
             (self.path / "summary.json").unlink(missing_ok=True)  # it goes on: it has no end yet
+            while (aside := self._abandoned(returns + 1)).exists():
+                aside.unlink()
+                returns += 1
         self._keep_steps(step)
         lacking = events - self._events.count()
         self._events.keep_first(events)
-        self.checkpoints.drop_after(step)
         lost = [f"events.jsonl: {lacking:,} of {events:,} lines are missing"] if lacking > 0 else []
         return [*self._found_damage(), *lost]
 
-    def abandon(self, step: int) -> None:
-        """Set aside the Steps after a checkpoint: the run goes another way from there."""
-        number = 1
-        while (aside := self.path / f"abandoned-{number}.jsonl").exists():
-            number += 1
-        write_atomically(aside, self._steps.rest(lambda record: record["index"] <= step))
-        self._keep_steps(step)
+    def abandon(self, step: int, *, returns: int) -> None:
+        """Set aside the Steps after a checkpoint: the run goes another way, for the n-th time."""
         self.checkpoints.drop_after(step)
+        later = self._steps.rest(lambda record: record["index"] <= step)
+        write_atomically(self._abandoned(returns), later)
+        self._keep_steps(step)
 
     def save_checkpoint(self, state: dict[str, Any], *, step: int, good: bool) -> None:
         """Checkpoint, after making sure that the Steps before it are on disk."""
@@ -169,6 +184,9 @@ class RunDirectory:
         if self._mirror is not None:
             self._mirror.close()
             self._mirror = None
+
+    def _abandoned(self, number: int) -> Path:
+        return self.path / f"abandoned-{number}.jsonl"
 
     def _keep_steps(self, last: int) -> None:
         self._steps.keep(lambda record: record["index"] <= last)
