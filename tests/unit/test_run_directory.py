@@ -9,12 +9,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from steadyrl.cli.main import main
 from steadyrl.core.configs.ddpg import DDPGConfig
 from steadyrl.core.records import Finding, RunSummary, Step
+from steadyrl.core.signals import CATALOGUE
 from steadyrl.run import Observers, resume, train
+from steadyrl.store.foreign.run import ForeignRun
 from steadyrl.store.run_directory import RunDirectory
 
 Make = Callable[..., DDPGConfig]
@@ -226,6 +230,73 @@ def test_a_rewind_that_is_killed_at_any_file_operation_is_made_again(
         assert _indices(copy) == [1, 2, 3]
         assert [event["event"] for event in RunDirectory.open(copy).events()] == ["started"]
         assert RunDirectory.open(copy).checkpoints.steps() == [3]
+
+
+def _mirrored(path: Path) -> list[tuple[int, float]]:
+    """The curve of a signal as TensorBoard would draw it now."""
+    events = EventAccumulator(str(path / "tensorboard"), size_guidance={"scalars": 0})
+    events.Reload()
+    tag = CATALOGUE["critic.loss"].tag
+    drawn = events.Scalars(tag) if tag in events.Tags()["scalars"] else []
+    return [(event.step, event.value) for event in drawn]
+
+
+def _recorded(path: Path) -> list[tuple[int, float]]:
+    steps = RunDirectory.open(path).steps()
+    return [(s.env_steps, float(np.float32(s.signals["critic.loss"]))) for s in steps]
+
+
+@pytest.mark.parametrize("back", ["rewind", "abandon"])
+def test_tensorboard_shows_what_stands_after_going_back_and_on(recorded: Path, back: str) -> None:
+    store = RunDirectory.open(recorded)
+    assert len(_mirrored(recorded)) == 10
+    if back == "rewind":
+        store.rewind(6, events=1, returns=0)
+    else:
+        store.abandon(6, returns=1)
+    assert _mirrored(recorded) == _recorded(recorded)
+    assert len(_mirrored(recorded)) == 6
+    store.append_step(Step(7, 700, 7.0, {"critic.loss": 5.0}))
+    store.close()
+    assert _mirrored(recorded) == _recorded(recorded)
+    assert _mirrored(recorded)[-1] == (700, 5.0)
+
+
+def test_a_tensorboard_that_is_open_forgets_what_no_longer_stands(recorded: Path) -> None:
+    watching = EventAccumulator(str(recorded / "tensorboard"), size_guidance={"scalars": 0})
+    watching.Reload()
+    store = RunDirectory.open(recorded)
+    store.abandon(6, returns=1)
+    watching.Reload()
+    drawn = watching.Scalars(CATALOGUE["critic.loss"].tag)
+    store.close()
+    assert [event.step for event in drawn] == [100, 200, 300, 400, 500, 600]
+
+
+def test_files_of_older_mirrors_do_not_pile_up(recorded: Path) -> None:
+    for step in (9, 8, 7, 6):
+        store = RunDirectory.open(recorded)
+        store.rewind(step, events=1, returns=0)
+        store.close()
+    assert len(list((recorded / "tensorboard").iterdir())) == 2  # this one, and one just emptied
+    assert _mirrored(recorded) == _recorded(recorded)
+
+
+def test_our_own_reader_sees_in_the_mirror_what_stands(recorded: Path) -> None:
+    store = RunDirectory.open(recorded)
+    store.rewind(6, events=1, returns=0)
+    store.close()
+    shown = ForeignRun(recorded / "tensorboard")
+    assert [step.env_steps for step in shown.steps()] == [100, 200, 300, 400, 500, 600]
+    assert shown.problems == []
+
+
+def test_what_a_kill_kept_from_the_mirror_is_there_after_a_resume(recorded: Path) -> None:
+    shutil.rmtree(recorded / "tensorboard")
+    store = RunDirectory.open(recorded)
+    store.rewind(10, events=2, returns=0)
+    store.close()
+    assert _mirrored(recorded) == _recorded(recorded)
 
 
 def test_events_that_are_gone_are_told(recorded: Path) -> None:

@@ -75,14 +75,10 @@ class RunDirectory:
                 name: v for name, v in step.to_json()["signals"].items() if name[:5] == "eval."
             }
             self.append_event("evaluation", step.index, env_steps=step.env_steps, **found)
-        if not self._mirrored:
-            return
         if self._mirror is None:
-            # Imported here: reading a run must not wait for TensorBoard.
-            from steadyrl.store.tensorboard import TensorBoardMirror
-
-            self._mirror = TensorBoardMirror(self.path / "tensorboard")
-        self._mirror.append(step)
+            self._mirror_anew()
+        else:
+            self._mirror.append(step)
 
     def append_event(self, kind: str, step: int, **details: Any) -> None:
         """Record something that happened at a Step."""
@@ -145,6 +141,7 @@ class RunDirectory:
         self._keep_steps(step)
         lacking = events - self._events.count()
         self._events.keep_first(events)
+        self._mirror_anew()
         lost = [f"events.jsonl: {lacking:,} of {events:,} lines are missing"] if lacking > 0 else []
         return [*self._found_damage(), *lost]
 
@@ -154,6 +151,7 @@ class RunDirectory:
         later = self._steps.rest(lambda record: record["index"] <= step)
         write_atomically(self._abandoned(returns), later)
         self._keep_steps(step)
+        self._mirror_anew()
 
     def save_checkpoint(self, state: dict[str, Any], *, step: int, good: bool) -> None:
         """Checkpoint, after making sure that the Steps before it are on disk."""
@@ -181,6 +179,19 @@ class RunDirectory:
         """Let go of all files."""
         self._steps.close()
         self._events.close()
+        self._close_mirror()
+
+    def _mirror_anew(self) -> None:
+        """Show the Steps that stand, and nothing else."""
+        self._close_mirror()
+        if self._mirrored:
+            # Imported here: reading a run must not wait for TensorBoard.
+            from steadyrl.store.tensorboard import TensorBoardMirror
+
+            with disk_errors(self.path):
+                self._mirror = TensorBoardMirror(self.path / "tensorboard", list(self.steps()))
+
+    def _close_mirror(self) -> None:
         if self._mirror is not None:
             self._mirror.close()
             self._mirror = None
