@@ -71,7 +71,10 @@ def _resume(arguments: argparse.Namespace, overrides: dict[str, object]) -> int:
     from steadyrl.store.run_directory import RunDirectory
 
     path = arguments.resume
-    total = overrides.get("total_env_steps", RunDirectory.open(path).config.total_env_steps)
+    store = RunDirectory.open(path)
+    for problem in store.problems:
+        sys.stderr.write(f"warning: {path}: {problem}\n")
+    total = overrides.get("total_env_steps", store.config.total_env_steps)
     steps = total if isinstance(total, int) else 0
     with TrainingProgress(path.name, steps, quiet=arguments.quiet) as progress:
         observers = progress.observers()

@@ -22,6 +22,7 @@ from steadyrl.core.final import final_mean
 from steadyrl.experiments.executor import Executor
 from steadyrl.run import GuardMode, fork, resume, train
 from steadyrl.stability.detectors.non_finite import RULE as NON_FINITE
+from steadyrl.store.checkpoints import has_checkpoint
 from steadyrl.store.run_directory import RunDirectory
 
 
@@ -86,7 +87,7 @@ def run_trial(trial: Trial) -> None:
     if not is_this(trial):
         set_aside(path)
     try:
-        if any((path / "checkpoints").glob("step-*")):
+        if has_checkpoint(path):
             summary = resume(path, guard=trial.guard)
         elif trial.source is not None and trial.step is not None:
             set_aside(path)
