@@ -22,7 +22,7 @@ from steadyrl.core.seeding import Generators
 from steadyrl.scribe import NO_ACTIONS, Controls, Scribe
 from steadyrl.scribe import GuardMode as GuardMode
 from steadyrl.scribe import Observers as Observers
-from steadyrl.store.run_directory import RunDirectory, free_run_path
+from steadyrl.store.run_directory import DAMAGE, RunDirectory, free_run_path
 
 # The only setting a resumed run may change: it moves the end. (A schedule that ends with the budget
 # moves with it; the audited change says so.)
@@ -63,7 +63,10 @@ def resume(
     _refuse_other_settings(training, state, store)
     training.load_state_dict(state)
     extended = _extension(training, overrides or {})
-    store.rewind(step, events=state["events"])
+    acted = state["guard"]
+    for problem in store.rewind(step, events=state["events"], returns=len(acted["tried"])):
+        # The training state is whole, so it can go on; the record is not, and must say so.
+        store.append_event(DAMAGE, step, problem=problem)
     for problem in problems:
         store.append_event("checkpoint skipped", step, problem=problem)
     store.append_event("resumed", step)
@@ -72,8 +75,10 @@ def resume(
         if getattr(training.live.now, "learning_rate_schedule", "constant") != "constant":
             because += "; the learning rate's schedule now ends there, so the rate rises"
         training.live.change(EXTENDABLE, extended, step=step, because=because)
+        # A return of the guard to an older checkpoint must not undo it.
+        acted = {**acted, "remedied": {**acted["remedied"], EXTENDABLE: (extended, because)}}
     guard = guard or _recorded_guard(store)
-    return drive(training, store, guard=guard, observers=observers, acted=state["guard"])
+    return drive(training, store, guard=guard, observers=observers, acted=acted)
 
 
 def fork(
@@ -125,6 +130,7 @@ def drive(
                         findings = scribe.record(step)
                         observers.step(step)
                         scribe.respond(findings, controls, observers)
+                        scribe.checkpoint_when_due()
                         if controls.stopping:
                             break
                     break

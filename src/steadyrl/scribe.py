@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -11,6 +13,7 @@ from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.errors import SteadyError, TrainingDiverged
 from steadyrl.core.machine import MachineMeter
 from steadyrl.core.records import (
+    Change,
     Diagnosis,
     Evidence,
     Finding,
@@ -86,11 +89,11 @@ class Scribe:
             self._monitor.observe(step)
         self._saved_at = self._training.envs.steps_taken
         self._saved_step = -1
-        events = self._store.events()
-        self._changes_written = sum(1 for event in events if event["event"] == "change")
+        self._written = Counter(map(_as_text, self._store.changes()))
+        self._changes_seen = 0
 
     def record(self, step: Step) -> list[Finding]:
-        """Write a Step and what the monitor finds in it; checkpoint when due."""
+        """Write a Step and what the monitor finds in it."""
         self._write_changes()
         step = replace(step, signals={**step.signals, **self._machine.read()})
         self._store.append_step(step)
@@ -103,8 +106,6 @@ class Scribe:
         self._adjust(step)
         for finding in findings:
             self._store.append_event("finding", step.index, **_but(finding.to_json(), "step"))
-        if step.env_steps - self._saved_at >= self._config.checkpoints.every_env_steps:
-            self.checkpoint()
         return findings
 
     def _adjust(self, step: Step) -> None:
@@ -160,8 +161,7 @@ class Scribe:
         because = f"{verdict}; {action.reason}"
         self._tried.add(action.remedy)
         self._remedied |= {name: (value, because) for name, value in action.changes.items()}
-        self._go_back(good)
-        self._probes = {}  # they asked the learner that was left behind
+        self._training.load_state_dict(self._store.checkpoints.load(good))
         intervention = Intervention(
             found=verdict,
             found_at=worst.env_steps,
@@ -171,9 +171,7 @@ class Scribe:
             changes={name: (before[name], value) for name, value in action.changes.items()},
             because=because,
         )
-        self._store.append_event("action", good, **_but(intervention.to_json(), "step"))
-        self._write_changes()
-        self._save(good, good=True)  # a kill from here on must not undo the remedy
+        self._go_another_way(intervention)
         return intervention
 
     def _diagnose(self) -> list[Diagnosis]:
@@ -189,13 +187,25 @@ class Scribe:
         last = self._last.index if self._last else 0
         self._store.append_event("black box", last, first_bad_tensor=bad, because=because)
 
-    def _go_back(self, step: int) -> None:
-        self._training.load_state_dict(self._store.checkpoints.load(step))
-        self._store.abandon(step)
+    def _go_another_way(self, action: Intervention) -> None:
+        """On from a checkpoint that was put back; a kill before the end undoes all of it."""
+        live, step = self._training.live, action.step
+        self._store.abandon(step, returns=len(self._tried))
+        self._store.append_event("action", step, **_but(action.to_json(), "step"))
+        self._probes = {}  # they asked the learner that was left behind
         # Older remedies were perhaps applied after this checkpoint: they still hold.
         for name, (value, because) in self._remedied.items():
-            self._training.live.change(name, value, step=step, because=because)
+            if live.now.differences(live.now.replaced({name: value})):
+                live.change(name, value, step=step, because=because)
         self._look_back()
+        self._write_changes()
+        self._save(step, good=True)
+
+    def checkpoint_when_due(self) -> None:
+        """After the response to a Step: a resume from here never comes back to it."""
+        taken = self._training.envs.steps_taken
+        if taken - self._saved_at >= self._config.checkpoints.every_env_steps:
+            self.checkpoint()
 
     def checkpoint(self) -> None:
         """Save the whole state at the last Step, if that is not saved yet."""
@@ -233,10 +243,14 @@ class Scribe:
         return self._training.live.now
 
     def _write_changes(self) -> None:
+        """Every change in force stands in the events, once."""
         changes = self._training.live.changes
-        for change in changes[self._changes_written :]:
-            self._store.append_event("change", change.step, **_but(change.to_json(), "step"))
-        self._changes_written = max(self._changes_written, len(changes))
+        for change in changes[self._changes_seen :]:
+            if self._written[_as_text(change)]:
+                self._written[_as_text(change)] -= 1
+            else:
+                self._store.append_event("change", change.step, **_but(change.to_json(), "step"))
+        self._changes_seen = len(changes)
 
     def _remember(self, step: Step) -> None:
         self._last = step
@@ -266,6 +280,11 @@ class Scribe:
             best_return=max(self._returns, default=None),
             final_return=self._returns[-1] if self._returns else None,
         )
+
+
+def _as_text(change: Change) -> str:
+    """The same whether it was just made or read back: a tuple becomes a list on its way."""
+    return json.dumps(change.to_json())
 
 
 def _but(record: dict[str, Any], name: str) -> dict[str, Any]:

@@ -16,12 +16,13 @@ import pytest
 from steadyrl.core.configs.ddpg import DDPGConfig
 from steadyrl.experiments.verify_resume import compare_runs
 from steadyrl.run import resume, train
+from steadyrl.store.checkpoints import has_checkpoint
 
 Make = Callable[..., DDPGConfig]
 
 
 def _go_on(config: DDPGConfig, path: Path) -> None:
-    if any((path / "checkpoints").glob("step-*")):
+    if has_checkpoint(path):
         resume(path)
     else:
         if path.exists():

@@ -108,8 +108,8 @@ def _comparison(folder: Path, text: str) -> None:
         "curve": {"env_steps": [1.0], "value": [1.0], "low": [1.0], "high": [1.0]},
         **dict.fromkeys(figures, 0.5),
     }
-    contrast = {"name": text, "reference": text, "difference": estimate}
-    contrast |= {"improvement": 0.5, "p_value": 0.2, "allowed": 0.05}
+    numbers = {"improvement": 0.5, "p_value": 0.2, "allowed": 0.05}
+    contrast = {"name": text, "reference": text, "difference": estimate, **numbers}
     story = {"message": text, "arms": [arm], "contrasts": [{**contrast, "clear": True}]}
     (folder / "compare.json").write_text(json.dumps(story))
 

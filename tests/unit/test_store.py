@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from steadyrl.core.errors import CheckpointError, DiskError
 from steadyrl.store import files
-from steadyrl.store.checkpoints import Checkpoints
+from steadyrl.store.checkpoints import Checkpoints, has_checkpoint
 from steadyrl.store.files import JsonLines, write_atomically
 from steadyrl.store.paths import relative_to, resolve
 
@@ -90,36 +91,132 @@ def test_a_half_written_checkpoint_is_never_seen(
     assert checkpoints.steps() == [1]
 
 
+def test_a_checkpoint_that_waits_for_its_successor_is_still_there_and_left_alone(
+    tmp_path: Path,
+) -> None:
+    checkpoints = _checkpoints(tmp_path)
+    checkpoints.save({"x": 1}, step=1, good=True)
+    waiting = checkpoints.path(1).rename(checkpoints.folder / ".replaced-step-00000001")
+    assert has_checkpoint(tmp_path)
+    assert checkpoints.last_good() == 1
+    assert checkpoints.load_latest() == (1, {"x": 1}, [])
+    assert waiting.exists()  # whoever reads must not come between the renames of a writer
+    checkpoints.save({"x": 2}, step=2, good=True)
+    assert checkpoints.steps() == [1, 2]
+    assert not waiting.exists()
+
+
+def test_dropping_a_checkpoint_does_not_bring_back_the_one_it_replaced(tmp_path: Path) -> None:
+    checkpoints = _checkpoints(tmp_path)
+    for step in (0, 1):
+        checkpoints.save({"x": step}, step=step, good=True)
+    # A kill before the one that was replaced is removed:
+    shutil.copytree(checkpoints.path(1), checkpoints.folder / ".replaced-step-00000001")
+    assert checkpoints.steps() == [0, 1]
+    checkpoints.drop_after(0)
+    assert checkpoints.steps() == [0]
+
+
+def test_a_checkpoint_is_dropped_at_once_and_the_newest_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoints = _checkpoints(tmp_path, keep=9)
+    for step in range(4):
+        checkpoints.save(STATE, step=step, good=True)
+    left: list[list[int]] = []
+    monkeypatch.setattr(shutil, "rmtree", lambda *_, **__: left.append(checkpoints.steps()))
+    checkpoints.drop_after(1)
+    assert left == [[0, 1, 2], [0, 1]]
+    assert checkpoints.load_latest()[2] == []  # none is there in part
+
+
 def test_state_that_is_not_plain_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="/thing"):
         _checkpoints(tmp_path).save({"thing": object()}, step=1, good=True)
 
 
-@pytest.mark.parametrize("torn", [b'{"a": 3', b'{"a": 3}', b"\x00\x00\n", b'{"a": \n'])
-def test_a_torn_last_line_is_dropped_and_overwritten(tmp_path: Path, torn: bytes) -> None:
-    lines = JsonLines(tmp_path / "x.jsonl")
-    lines.append({"a": 1})
-    lines.append({"a": 2})
+def _lines(path: Path, *numbers: int) -> JsonLines:
+    lines = JsonLines(path)
+    for number in numbers:
+        lines.append({"a": number})
     lines.close()
+    return lines
+
+
+def _numbers(lines: JsonLines) -> list[int]:
+    return [record["a"] for record in lines]
+
+
+def _damage(path: Path, line: int, by: bytes = b"\x00garbage") -> None:
+    content = path.read_bytes().splitlines(keepends=True)
+    content[line] = by + b"\n"
+    path.write_bytes(b"".join(content))
+
+
+@pytest.mark.parametrize("torn", [b'{"a": 3', b"\x00\x00", b'{"a": "\xff'])
+def test_a_torn_last_line_is_passed_over_and_overwritten(tmp_path: Path, torn: bytes) -> None:
+    lines = _lines(tmp_path / "x.jsonl", 1, 2)
     with lines.path.open("ab") as file:
         file.write(torn)
-    assert [record["a"] for record in lines] == [1, 2]
-    again = JsonLines(lines.path)
-    again.append({"a": 4})
-    again.close()
-    assert [record["a"] for record in again] == [1, 2, 4]
+    assert _numbers(lines) == [1, 2]
+    assert lines.damaged == 0  # it may still be being written
+    lines.append({"a": 4})
+    lines.close()
     assert [json.loads(line)["a"] for line in lines.path.read_text().splitlines()] == [1, 2, 4]
 
 
+def test_a_whole_last_line_that_lacks_only_its_end_is_kept(tmp_path: Path) -> None:
+    lines = _lines(tmp_path / "x.jsonl", 1, 2, 3)
+    lines.path.write_bytes(lines.path.read_bytes().removesuffix(b"\n"))
+    assert _numbers(lines) == [1, 2, 3]
+    lines.append({"a": 4})
+    lines.close()
+    assert [json.loads(line)["a"] for line in lines.path.read_text().splitlines()] == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("damage", [b"\x00\x00", b'{"a": ', b"[1, 2]", b"7", b""])
+def test_a_damaged_line_is_counted_and_hides_nothing(tmp_path: Path, damage: bytes) -> None:
+    lines = _lines(tmp_path / "x.jsonl", *range(10))
+    _damage(lines.path, 3, damage)
+    assert _numbers(lines) == [0, 1, 2, 4, 5, 6, 7, 8, 9]
+    assert lines.damaged == 1
+
+
+def test_appending_cuts_nothing_away_that_can_be_read(tmp_path: Path) -> None:
+    lines = _lines(tmp_path / "x.jsonl", *range(10))
+    for line in (3, 9):
+        _damage(lines.path, line)
+    lines.append({"a": 10})
+    lines.close()
+    assert _numbers(lines) == [0, 1, 2, 4, 5, 6, 7, 8, 10]
+    assert lines.damaged == 2
+
+
 def test_cutting_keeps_what_came_before(tmp_path: Path) -> None:
-    lines = JsonLines(tmp_path / "x.jsonl")
-    for number in range(5):
-        lines.append({"a": number})
-    lines.keep_while(lambda record: record["a"] <= 2)
-    assert [record["a"] for record in lines] == [0, 1, 2]
+    lines = _lines(tmp_path / "x.jsonl", *range(5))
+    assert lines.rest(lambda record: record["a"] <= 2) == b'{"a":3}\n{"a":4}\n'
+    lines.keep(lambda record: record["a"] <= 2)
+    assert _numbers(lines) == [0, 1, 2]
     lines.append({"a": 9})
     lines.close()
-    assert [record["a"] for record in lines] == [0, 1, 2, 9]
+    assert _numbers(lines) == [0, 1, 2, 9]
+
+
+def test_cutting_sees_past_damage_to_the_last_line_that_is_wanted(tmp_path: Path) -> None:
+    lines = _lines(tmp_path / "x.jsonl", *range(10))
+    for line in (2, 7):
+        _damage(lines.path, line)
+    lines.keep(lambda record: record["a"] <= 6)
+    assert _numbers(lines) == [0, 1, 3, 4, 5, 6]
+    assert lines.damaged == 1  # the one after the cut went with what comes again
+
+
+def test_damage_does_not_shift_where_the_first_lines_end(tmp_path: Path) -> None:
+    lines = _lines(tmp_path / "x.jsonl", *range(10))
+    _damage(lines.path, 2)
+    assert lines.count() == 10
+    lines.keep_first(5)
+    assert _numbers(lines) == [0, 1, 3, 4]
 
 
 def test_a_path_in_a_kept_result_holds_wherever_the_folder_is(

@@ -71,8 +71,10 @@ def _resume(arguments: argparse.Namespace, overrides: dict[str, object]) -> int:
     from steadyrl.store.run_directory import RunDirectory
 
     path = arguments.resume
-    in_force = RunDirectory.open(path).config_in_force()
-    total = overrides.get("total_env_steps", in_force.total_env_steps)
+    store = RunDirectory.open(path)
+    for problem in store.problems:
+        sys.stderr.write(f"warning: {path}: {problem}\n")
+    total = overrides.get("total_env_steps", store.config_in_force().total_env_steps)
     steps = total if isinstance(total, int) else 0
     with TrainingProgress(path.name, steps, quiet=arguments.quiet) as progress:
         observers = progress.observers()

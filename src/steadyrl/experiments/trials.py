@@ -23,6 +23,7 @@ from steadyrl.core.records import Finding
 from steadyrl.experiments.executor import Executor
 from steadyrl.run import GuardMode, fork, resume, train
 from steadyrl.stability.detectors.non_finite import RULE as NON_FINITE
+from steadyrl.store.checkpoints import has_checkpoint
 from steadyrl.store.run_directory import RunDirectory
 
 
@@ -87,7 +88,7 @@ def run_trial(trial: Trial) -> None:
     if not is_this(trial):
         set_aside(path)
     try:
-        if any((path / "checkpoints").glob("step-*")):
+        if has_checkpoint(path):
             summary = resume(path, guard=trial.guard)
         elif trial.source is not None and trial.step is not None:
             set_aside(path)

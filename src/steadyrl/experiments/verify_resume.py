@@ -21,6 +21,7 @@ from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.errors import StoreError
 from steadyrl.core.records import Step
 from steadyrl.core.signals import CATALOGUE
+from steadyrl.store.checkpoints import has_checkpoint
 from steadyrl.store.files import write_atomically
 from steadyrl.store.run_directory import RunDirectory
 
@@ -124,7 +125,7 @@ def _leaves(state: Any, name: str = "") -> dict[str, Any]:
 
 def _continue_or_begin(run: Path, config: Path) -> list[str]:
     """The command that brings the killed run forward, however early the kill came."""
-    if any((run / "checkpoints").glob("step-*")):
+    if has_checkpoint(run):
         return ["train", "--resume", str(run)]
     return ["train", str(config), "--runs", str(run.parent), "--name", _fresh(run)]
 

@@ -25,6 +25,8 @@ from steadyrl.store.files import disk_errors, sync_folder, write_and_sync
 
 FORMAT = 1
 _ARRAY = "__array__"
+_REPLACED, _DROPPED, _PARTIAL = ".replaced-", ".dropped-", ".partial-"
+_COMPLETE = re.compile(rf"(?:{re.escape(_REPLACED)})?step-(\d{{8,}})")
 
 
 class Checkpoints:
@@ -35,19 +37,23 @@ class Checkpoints:
 
     def steps(self) -> list[int]:
         """The Steps at which there is a complete checkpoint."""
-        names = [path.name for path in self.folder.glob("step-*") if path.is_dir()]
-        return sorted(int(name[5:]) for name in names if re.fullmatch(r"step-\d{8,}", name))
+        names = [path.name for path in self.folder.glob("*step-*") if path.is_dir()]
+        found = (_COMPLETE.fullmatch(name) for name in names)
+        return sorted({int(match[1]) for match in found if match})
 
     def path(self, step: int) -> Path:
         """Where the checkpoint of a Step lies."""
-        return self.folder / f"step-{step:08d}"
+        final = self._final(step)
+        waiting = self._replaced(final)
+        # A kill between the renames of `save` leaves the one that was to be replaced.
+        return waiting if waiting.exists() and not final.exists() else final
 
     def save(self, state: Mapping[str, Any], *, step: int, good: bool) -> Path:
         """Write a checkpoint; then let go of old ones, but never of the last good one."""
-        final, scratch = self.path(step), self.folder / f".partial-step-{step:08d}"
+        final, scratch = self._final(step), self.folder / f"{_PARTIAL}step-{step:08d}"
         with disk_errors(final):
             self.folder.mkdir(parents=True, exist_ok=True)
-            shutil.rmtree(scratch, ignore_errors=True)
+            self._recover()
             try:
                 scratch.mkdir()
                 _write(scratch, state, step=step, good=good)
@@ -58,7 +64,7 @@ class Checkpoints:
             finally:
                 shutil.rmtree(scratch, ignore_errors=True)
             sync_folder(self.folder)
-        self._let_go()
+            self._let_go()
         return final
 
     def load(self, step: int) -> dict[str, Any]:
@@ -67,7 +73,6 @@ class Checkpoints:
 
     def load_latest(self) -> tuple[int, dict[str, Any], list[str]]:
         """The newest intact checkpoint, and what was wrong with newer ones."""
-        self._recover()
         problems: list[str] = []
         for step in reversed(self.steps()):
             try:
@@ -82,39 +87,61 @@ class Checkpoints:
 
     def last_good(self) -> int | None:
         """The newest Step whose checkpoint was marked good."""
-        return next((step for step in reversed(self.steps()) if self._is_good(step)), None)
+        return next((step for step in reversed(self.steps()) if self.is_good(step)), None)
 
-    def drop_after(self, step: int) -> None:
-        """Forget checkpoints newer than a Step (the run continues from there)."""
-        for later in self.steps():
-            if later > step:
-                shutil.rmtree(self.path(later))
-
-    def _replaced(self, path: Path) -> Path:
-        """Where a checkpoint waits while its successor takes its place."""
-        return path.with_name(f".replaced-{path.name}")
-
-    def _recover(self) -> None:
-        """Bring back a checkpoint that a kill between the renames of `save` left waiting."""
-        for waiting in self.folder.glob(".replaced-step-*"):
-            final = self.folder / waiting.name.removeprefix(".replaced-")
-            if final.exists():
-                shutil.rmtree(waiting, ignore_errors=True)
-            else:
-                waiting.rename(final)
-
-    def _is_good(self, step: int) -> bool:
+    def is_good(self, step: int) -> bool:
+        """Whether a Step's checkpoint is there and was marked good."""
         try:
             return bool(_header(self.path(step))["good"])
         except CheckpointError:
             return False
+
+    def drop_after(self, step: int) -> None:
+        """Forget checkpoints newer than a Step (the run continues from there), newest first."""
+        if not self.folder.exists():
+            return
+        with disk_errors(self.folder):
+            self._recover()
+            for later in reversed(self.steps()):
+                if later > step:
+                    self._drop(later)
+            sync_folder(self.folder)
+
+    def _final(self, step: int) -> Path:
+        return self.folder / f"step-{step:08d}"
+
+    def _replaced(self, path: Path) -> Path:
+        """Where a checkpoint waits while its successor takes its place."""
+        return path.with_name(f"{_REPLACED}{path.name}")
+
+    def _drop(self, step: int) -> None:
+        """Gone at once: a checkpoint that is half deleted would look like a damaged one."""
+        dropped = self.folder / f"{_DROPPED}step-{step:08d}"
+        self._final(step).rename(dropped)
+        shutil.rmtree(dropped, ignore_errors=True)
+
+    def _recover(self) -> None:
+        """Put right what a kill left behind. For the writer alone: a reader would disturb it."""
+        for waiting in self.folder.glob(f"{_REPLACED}step-*"):
+            final = self.folder / waiting.name.removeprefix(_REPLACED)
+            if final.exists():
+                shutil.rmtree(waiting, ignore_errors=True)
+            else:
+                waiting.rename(final)
+        for useless in (*self.folder.glob(f"{_DROPPED}*"), *self.folder.glob(f"{_PARTIAL}*")):
+            shutil.rmtree(useless, ignore_errors=True)
 
     def _let_go(self) -> None:
         steps = self.steps()
         kept = {*steps[-self.keep :], self.last_good()}
         for step in steps:
             if step not in kept:
-                shutil.rmtree(self.path(step), ignore_errors=True)
+                self._drop(step)
+
+
+def has_checkpoint(run: Path) -> bool:
+    """Whether a run has come so far that it can be resumed."""
+    return bool(Checkpoints(run / "checkpoints", keep=1).steps())
 
 
 def load_checkpoint(path: Path) -> dict[str, Any]:

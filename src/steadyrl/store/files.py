@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -64,10 +65,17 @@ def sync_folder(path: Path) -> None:
 
 
 class JsonLines:
-    """An append-only file of JSON objects, one per line. A torn last line is dropped on reading."""
+    """An append-only file of JSON objects, one per line.
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    A line that cannot be read is passed over and counted; what follows it is read all the same. A
+    last line without its end is still being written or was cut off: it counts if it is whole.
+    """
+
+    def __init__(
+        self, path: Path, is_record: Callable[[Any], bool] = lambda found: isinstance(found, dict)
+    ) -> None:
+        self.path, self._is_record = path, is_record
+        self.damaged = 0  # lines that the last reading to the end passed over
         self._file: Any = None
 
     def append(self, record: dict[str, Any]) -> None:
@@ -75,7 +83,7 @@ class JsonLines:
         line = json.dumps(record, allow_nan=False, separators=(",", ":")).encode() + b"\n"
         with disk_errors(self.path):
             if self._file is None:
-                self._repair()
+                self._end_the_last_line()
                 self._file = self.path.open("ab", buffering=0)
             written = self._file.write(line)
             if written != len(line):  # the disk took a part: leave no torn line behind
@@ -95,51 +103,80 @@ class JsonLines:
             self._file = None
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        for _, record in self._complete_lines():
-            yield record
+        damaged = 0
+        for _, record in self._lines():
+            if record is None:
+                damaged += 1
+            else:
+                yield record
+        self.damaged = damaged
 
     def count(self) -> int:
-        """Roughly how many lines there are: torn ones and bad ones are counted too."""
+        """How many lines there are, damaged ones too, without reading them."""
         if not self.path.exists():
             return 0
         with self.path.open("rb") as file:
             return sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b""))
 
-    def keep_while(self, wanted: Any) -> None:
-        """Cut the file before the first record for which `wanted(record)` is false."""
-        self.close()
-        end = 0
-        for line_end, record in self._complete_lines():
-            if not wanted(record):
-                break
-            end = line_end
-        if self.path.exists():
-            os.truncate(self.path, end)
+    def rest(self, wanted: Callable[[dict[str, Any]], bool]) -> bytes:
+        """What `keep` would cut away, as it stands in the file."""
+        if not self.path.exists():
+            return b""
+        with self.path.open("rb") as file:
+            file.seek(self._end_of_last(wanted))
+            return file.read()
+
+    def keep(self, wanted: Callable[[dict[str, Any]], bool]) -> None:
+        """Cut the file after the last record for which `wanted(record)` is true."""
+        self._cut(self._end_of_last(wanted))
 
     def keep_first(self, count: int) -> None:
-        """Cut the file after its first `count` records."""
-        left = iter(range(count))
-        self.keep_while(lambda _record: next(left, None) is not None)
+        """Cut the file after its first `count` lines; damaged ones count, so that none shifts."""
+        ends = [end for end, _ in itertools.islice(self._lines(), count)]
+        self._cut(ends[-1] if ends else 0)
 
-    def _repair(self) -> None:
-        """Drop a torn last line, so that the next line does not grow onto it."""
+    def _cut(self, end: int) -> None:
+        self.close()
         if self.path.exists():
-            end = 0
-            for end, _ in self._complete_lines():  # noqa: B007 - the last end is what counts
-                pass
-            os.truncate(self.path, end)
+            with disk_errors(self.path):
+                os.truncate(self.path, end)
 
-    def _complete_lines(self) -> Iterator[tuple[int, dict[str, Any]]]:
+    def _end_of_last(self, wanted: Callable[[dict[str, Any]], bool]) -> int:
+        ends = (end for end, record in self._lines() if record is not None and wanted(record))
+        return max(ends, default=0)
+
+    def _end_the_last_line(self) -> None:
+        """The next line must not grow onto the last one: end that, or cut it if it is torn."""
+        if not self.path.exists():
+            return
+        size, last = 0, b"\n"
+        with self.path.open("rb") as file:
+            for last in file:
+                size += len(last)
+        if last.endswith(b"\n"):
+            return
+        if self._read(last) is None:
+            os.truncate(self.path, size - len(last))
+        else:
+            with self.path.open("ab") as file:
+                file.write(b"\n")
+
+    def _lines(self) -> Iterator[tuple[int, dict[str, Any] | None]]:
+        """Where each line ends, and its record; None if it cannot be read."""
         if not self.path.exists():
             return
         end = 0
         with self.path.open("rb") as file:
             for line in file:
                 end += len(line)
-                if not line.endswith(b"\n"):
-                    return
-                try:
-                    record = orjson.loads(line)
-                except ValueError:
+                record = self._read(line)
+                if record is None and not line.endswith(b"\n"):
                     return
                 yield end, record
+
+    def _read(self, line: bytes) -> dict[str, Any] | None:
+        try:
+            record = orjson.loads(line)
+        except ValueError:
+            return None
+        return record if self._is_record(record) else None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,12 +18,16 @@ from steadyrl.core.config import read_yaml
 from steadyrl.core.configs import parse_config
 from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.errors import ConfigError, RunNotFound, StoreError
-from steadyrl.core.records import RunSummary, Step
+from steadyrl.core.records import Change, RunSummary, Step
 from steadyrl.store.checkpoints import Checkpoints
 from steadyrl.store.files import JsonLines, disk_errors, write_atomically
+from steadyrl.store.intact import damage_problem, is_event, is_step, step_problems
 
 if TYPE_CHECKING:
     from steadyrl.store.tensorboard import TensorBoardMirror
+
+
+DAMAGE = "damage"  # the event of a resume that found its record not intact
 
 
 class RunDirectory:
@@ -32,8 +37,9 @@ class RunDirectory:
         self.path, self.config = path, config
         self._mirrored = config.algorithm != "foreign"  # others keep a TensorBoard of their own
         self.checkpoints = Checkpoints(path / "checkpoints", keep=config.checkpoints.keep)
-        self._steps = JsonLines(path / "steps.jsonl")
-        self._events = JsonLines(path / "events.jsonl")
+        self._steps = JsonLines(path / "steps.jsonl", is_step)
+        self._events = JsonLines(path / "events.jsonl", is_event)
+        self._step_problems: list[str] | None = None  # as of the last reading to the end
         self._mirror: TensorBoardMirror | None = None
 
     @classmethod
@@ -69,76 +75,96 @@ class RunDirectory:
                 name: v for name, v in step.to_json()["signals"].items() if name[:5] == "eval."
             }
             self.append_event("evaluation", step.index, env_steps=step.env_steps, **found)
-        if not self._mirrored:
-            return
         if self._mirror is None:
-            # Imported here: reading a run must not wait for TensorBoard.
-            from steadyrl.store.tensorboard import TensorBoardMirror
-
-            self._mirror = TensorBoardMirror(self.path / "tensorboard")
-        self._mirror.append(step)
+            self._mirror_anew()
+        else:
+            self._mirror.append(step)
 
     def append_event(self, kind: str, step: int, **details: Any) -> None:
         """Record something that happened at a Step."""
         self._events.append({"event": kind, "step": step, **details})
 
     def steps(self) -> Iterator[Step]:
-        """All complete Steps."""
-        return (Step.from_json(record) for record in self._steps)
+        """All intact Steps."""
+        return (Step.from_json(record) for record in self.step_records())
 
     def step_count(self) -> int:
         """About how many Steps there are, without reading them."""
         return self._steps.count()
 
     def step_records(self) -> Iterator[dict[str, Any]]:
-        """All complete Steps as they stand in the file: for readers of very long runs."""
-        return iter(self._steps)
+        """All intact Steps as they stand in the file: for readers of very long runs."""
+        last = self._last_known_step()  # asked for first: a run that is watched goes on meanwhile
+        indices = []
+        for record in self._steps:
+            indices.append(record["index"])
+            yield record
+        damage = self._steps.damaged
+        self._step_problems = [damage_problem("steps.jsonl", damage)] if damage else []
+        self._step_problems += step_problems(indices, last)
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """All complete events."""
+        """All intact events."""
         return iter(self._events)
+
+    @property
+    def problems(self) -> list[str]:
+        """What is not intact in the files, in words; what a resume met with stays known."""
+        met = [str(e.get("problem")) for e in self.events() if e["event"] == DAMAGE]
+        return list(dict.fromkeys([*self._found_damage(), *met]))
 
     def config_in_force(self) -> RunConfig:
         """config.yaml with what was changed since: by a resume, a controller or the guard."""
-        changes: list[tuple[int, str, Any]] = []
-        remedied: dict[str, Any] = {}
-        for event in self._events:
-            if event["event"] == "change":
-                changes.append((event["step"], event["name"], event["after"]))
-            elif event["event"] == "action":
-                # Back to a checkpoint: later changes are abandoned with it, but remedies hold.
-                step = event["step"]
-                remedied |= {name: after for name, (_, after) in event["changes"].items()}
-                kept = [change for change in changes if change[0] <= step]
-                changes = kept + [(step, name, after) for name, after in remedied.items()]
         config = self.config
-        for _, name, value in changes:
-            config = config.changed(name, value)
+        for change in self.changes():
+            config = config.changed(change.name, change.after)
         return config
 
-    def rewind(self, step: int, *, events: int) -> None:
-        """Forget what came after a checkpoint: the run continues from there and will redo it."""
-        self._steps.keep_while(lambda record: record["index"] <= step)
-        self._events.keep_first(events)
-        self.checkpoints.drop_after(step)
+    def changes(self) -> list[Change]:
+        """The changes in force: the guard's going back undoes those made after its checkpoint."""
+        found: list[Change] = []
+        for event in self.events():
+            if event["event"] == "action":
+                found = [change for change in found if change.step <= event["step"]]
+            elif event["event"] == "change":
+                found.append(Change(**{name: v for name, v in event.items() if name != "event"}))
+        return found
 
-    def abandon(self, step: int) -> None:
-        """Set aside the Steps after a checkpoint: the run goes another way from there."""
-        number = 1
-        while (aside := self.path / f"abandoned-{number}.jsonl").exists():
-            number += 1
-        later = [record for record in self._steps if record["index"] > step]
-        lines = [json.dumps(record, allow_nan=False).encode() + b"\n" for record in later]
-        write_atomically(aside, b"".join(lines))
-        self._steps.keep_while(lambda record: record["index"] <= step)
+    # Both ways back begin with the checkpoints, newest first: wherever a kill comes, the newest one
+    # left has all its Steps, and what is redone from it is the same.
+
+    def rewind(self, step: int, *, events: int, returns: int) -> list[str]:
+        """Forget what came after a checkpoint: the run continues from there and will redo it.
+
+        The checkpoint knew so many events and so many returns of the guard. Returns what is not
+        intact in what came before, in words.
+        """
         self.checkpoints.drop_after(step)
+        with disk_errors(self.path):
+            (self.path / "summary.json").unlink(missing_ok=True)  # it goes on: it has no end yet
+            while (aside := self._abandoned(returns + 1)).exists():
+                aside.unlink()
+                returns += 1
+        self._keep_steps(step)
+        lacking = events - self._events.count()
+        self._events.keep_first(events)
+        self._mirror_anew()
+        lost = [f"events.jsonl: {lacking:,} of {events:,} lines are missing"] if lacking > 0 else []
+        return [*self._found_damage(), *lost]
+
+    def abandon(self, step: int, *, returns: int) -> None:
+        """Set aside the Steps after a checkpoint: the run goes another way, for the n-th time."""
+        self.checkpoints.drop_after(step)
+        later = self._steps.rest(lambda record: record["index"] <= step)
+        write_atomically(self._abandoned(returns), later)
+        self._keep_steps(step)
+        self._mirror_anew()
 
     def save_checkpoint(self, state: dict[str, Any], *, step: int, good: bool) -> None:
         """Checkpoint, after making sure that the Steps before it are on disk."""
         self._steps.sync()
         self._events.sync()
-        events = sum(1 for _ in self._events)
-        self.checkpoints.save({**state, "events": events}, step=step, good=good)
+        self.checkpoints.save({**state, "events": self._events.count()}, step=step, good=good)
 
     def write_summary(self, summary: RunSummary) -> None:
         """How the run stands or ended."""
@@ -151,18 +177,51 @@ class RunDirectory:
         if not file.is_file():
             return None
         try:
-            record: dict[str, Any] = json.loads(file.read_text("utf-8"))
+            record = json.loads(file.read_text("utf-8"))
         except ValueError:
             return None
-        return record
+        return record if isinstance(record, dict) else None
 
     def close(self) -> None:
         """Let go of all files."""
         self._steps.close()
         self._events.close()
+        self._close_mirror()
+
+    def _mirror_anew(self) -> None:
+        """Show the Steps that stand, and nothing else."""
+        self._close_mirror()
+        if self._mirrored:
+            # Imported here: reading a run must not wait for TensorBoard.
+            from steadyrl.store.tensorboard import TensorBoardMirror
+
+            with disk_errors(self.path):
+                self._mirror = TensorBoardMirror(self.path / "tensorboard", list(self.steps()))
+
+    def _close_mirror(self) -> None:
         if self._mirror is not None:
             self._mirror.close()
             self._mirror = None
+
+    def _abandoned(self, number: int) -> Path:
+        return self.path / f"abandoned-{number}.jsonl"
+
+    def _keep_steps(self, last: int) -> None:
+        self._steps.keep(lambda record: record["index"] <= last)
+        self._step_problems = None
+
+    def _found_damage(self) -> list[str]:
+        if self._step_problems is None:
+            deque(self.step_records(), maxlen=0)
+        deque(self._events, maxlen=0)
+        damage = self._events.damaged
+        events = [damage_problem("events.jsonl", damage)] if damage else []
+        return [*(self._step_problems or ()), *events]
+
+    def _last_known_step(self) -> int:
+        """The Step that checkpoints and summary say was reached."""
+        ended = (self.summary() or {}).get("steps")
+        return max([*self.checkpoints.steps(), ended if isinstance(ended, int) else 0])
 
 
 def free_run_path(parent: Path, name: str) -> Path:

@@ -1,0 +1,83 @@
+"""What is intact in a record: which lines are Steps or events, and which Steps are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from itertools import pairwise
+from typing import Any
+
+from steadyrl.core.records import SEVERITIES, Change, Finding, Intervention
+
+_NUMBERS = (int, float, bool)
+_NOT_FINITE = ("nan", "inf", "-inf")  # how strict JSON holds them
+_SHOWN = 4  # gaps that are named one by one
+
+
+def is_step(found: Any) -> bool:
+    """Whether a line of steps.jsonl holds a Step."""
+    return (
+        isinstance(found, dict)
+        and type(found.get("index")) is int
+        and type(found.get("env_steps")) is int
+        and type(found.get("seconds")) in (int, float)
+        and isinstance(found.get("signals"), dict)
+        and _are_numbers(found["signals"].values())
+    )
+
+
+def is_event(found: Any) -> bool:
+    """Whether a line of events.jsonl holds an event, with all that its kind is read for."""
+    if not isinstance(found, dict) or type(found.get("step")) is not int:
+        return False
+    kind, details = found.get("event"), {name: v for name, v in found.items() if name != "event"}
+    try:
+        if kind == "finding":
+            finding = Finding.from_json(details)
+            return finding.severity in SEVERITIES and type(finding.env_steps) is int
+        if kind == "action":
+            return isinstance(Intervention.from_json(details).told, str)
+        if kind == "change":
+            return isinstance(Change(**details).name, str)
+        if kind == "probe":
+            texts = (details.pop("probe"), details.pop("statement"))
+            return all(isinstance(text, str) for text in texts) and _are_numbers(details.values())
+    except (TypeError, ValueError, KeyError, AttributeError):
+        return False
+    return isinstance(kind, str)
+
+
+def step_problems(indices: Sequence[int], last: int) -> list[str]:
+    """In words: which Steps up to `last` are missing, and whether those there are in order."""
+    problems = []
+    present = sorted({0, *indices, max([last, *indices]) + 1})
+    gaps = [(before + 1, after - 1) for before, after in pairwise(present) if after - before > 1]
+    if gaps:
+        problems.append(f"{_named(gaps)} missing from steps.jsonl")
+    falls = sum(after <= before for before, after in pairwise(indices))
+    if falls:
+        places = "1 place" if falls == 1 else f"{falls} places"
+        problems.append(f"steps.jsonl: Steps are repeated or out of order in {places}")
+    return problems
+
+
+def damage_problem(file: str, lines: int) -> str:
+    """In words: lines that could not be read."""
+    said = "1 line is damaged and was" if lines == 1 else f"{lines:,} lines are damaged and were"
+    return f"{file}: {said} passed over"
+
+
+def _named(gaps: list[tuple[int, int]]) -> str:
+    names = [f"{low}" if low == high else f"{low} to {high}" for low, high in gaps[:_SHOWN]]
+    if len(gaps) > _SHOWN:
+        total = sum(high - low + 1 for low, high in gaps)
+        return f"steps {', '.join(names)} and more ({total:,} in all) are"
+    if len(gaps) == 1 and gaps[0][0] == gaps[0][1]:
+        return f"step {names[0]} is"
+    *first, final = names
+    return f"steps {', '.join(first)} and {final} are" if first else f"steps {final} are"
+
+
+def _are_numbers(values: Collection[Any]) -> bool:
+    if set(map(type, values)) <= {float, int}:  # nearly always, and faster than one by one
+        return True
+    return all(type(value) in _NUMBERS or value in _NOT_FINITE for value in values)
