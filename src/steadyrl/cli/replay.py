@@ -24,11 +24,11 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     parser.add_argument("--json", action="store_true", help="as JSON on stdout")
     arguments = parser.parse_args(argv)
     from steadyrl.run import fork
-    from steadyrl.store.run_directory import RunDirectory, free_run_path
+    from steadyrl.store.run_directory import RunDirectory, claim_run_path
 
     store = RunDirectory.open(arguments.run)
     step, _, _ = store.checkpoints.load_latest()
-    folder = free_run_path(arguments.run / "blackbox", "replay")
+    folder = claim_run_path(arguments.run / "blackbox" / "replay")
     changes = {"log_every": store.config.environment.count, "evaluation.episodes": 0}
     try:
         fork(arguments.run, step, changes, folder)
