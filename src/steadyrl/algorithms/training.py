@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, cast
 
@@ -102,7 +103,7 @@ class Training:
 
 
 def prepare(config: RunConfig) -> Training:
-    """Everything a run needs, at its beginning."""
+    """Everything a run needs, at its beginning; whoever asks closes its `envs`."""
     device = choose_device(config.compute)
     torch.set_num_threads(config.compute.threads)
     if config.compute.precision == "bf16" and device.type == "cpu" and not has_fast_bf16():
@@ -112,7 +113,15 @@ def prepare(config: RunConfig) -> Training:
         )
     if isinstance(config, BCConfig):
         return _bc(config, device)
-    envs = Envs(config.environment, seed=config.seed)
+    with ExitStack() as undo:  # a learner that refuses leaves no environments behind
+        envs = Envs(config.environment, seed=config.seed)
+        undo.callback(envs.close)
+        training = _in_environments(config, envs, device)
+        undo.pop_all()
+    return training
+
+
+def _in_environments(config: RunConfig, envs: Envs, device: torch.device) -> Training:
     if isinstance(config, DDPGConfig):
         return _ddpg(config, envs, device)
     if isinstance(config, PPOConfig):
