@@ -10,7 +10,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -38,11 +38,12 @@ def train(
     """Train from the beginning; returns how it ended and where it lies."""
     path = directory or free_run_path(Path("runs"), default_name(config))
     training = prepare(config)
-    store = RunDirectory.create(path, config)
-    store.append_event("started", 0, seed=config.seed, guard=guard)
-    # From here on there is always something to resume from and to go back to.
-    store.save_checkpoint({**training.state_dict(), "guard": NO_ACTIONS}, step=0, good=True)
-    return drive(training, store, guard=guard, observers=observers), path
+    with closing(training.envs):
+        store = RunDirectory.create(path, config)
+        store.append_event("started", 0, seed=config.seed, guard=guard)
+        # From here on there is always something to resume from and to go back to.
+        store.save_checkpoint({**training.state_dict(), "guard": NO_ACTIONS}, step=0, good=True)
+        return drive(training, store, guard=guard, observers=observers), path
 
 
 def resume(
@@ -59,20 +60,21 @@ def resume(
     store = RunDirectory.open(directory)
     step, state, problems = store.checkpoints.load_latest()
     training = prepare(store.config)
-    _refuse_other_settings(training, state, store)
-    training.load_state_dict(state)
-    extended = _extension(training, overrides or {})
-    store.rewind(step, events=state["events"])
-    for problem in problems:
-        store.append_event("checkpoint skipped", step, problem=problem)
-    store.append_event("resumed", step)
-    if extended is not None:
-        because = "asked for on resume"
-        if getattr(training.live.now, "learning_rate_schedule", "constant") != "constant":
-            because += "; the learning rate's schedule now ends there, so the rate rises"
-        training.live.change(EXTENDABLE, extended, step=step, because=because)
-    guard = guard or _recorded_guard(store)
-    return drive(training, store, guard=guard, observers=observers, acted=state["guard"])
+    with closing(training.envs):
+        _refuse_other_settings(training, state, store)
+        training.load_state_dict(state)
+        extended = _extension(training, overrides or {})
+        store.rewind(step, events=state["events"])
+        for problem in problems:
+            store.append_event("checkpoint skipped", step, problem=problem)
+        store.append_event("resumed", step)
+        if extended is not None:
+            because = "asked for on resume"
+            if getattr(training.live.now, "learning_rate_schedule", "constant") != "constant":
+                because += "; the learning rate's schedule now ends there, so the rate rises"
+            training.live.change(EXTENDABLE, extended, step=step, because=because)
+        guard = guard or _recorded_guard(store)
+        return drive(training, store, guard=guard, observers=observers, acted=state["guard"])
 
 
 def fork(
@@ -89,14 +91,15 @@ def fork(
     state = parent.checkpoints.load(step)
     config = type(parent.config).parse(state["config"]["now"]).replaced(changes)
     training = prepare(config)
-    training.load_state_dict({**state, "config": {"now": config.plain(), "changes": []}})
-    store = RunDirectory.create(directory, config)
-    store.append_event("forked", step, source=str(source), changes=dict(changes), guard=guard)
-    # Its past is its parent's: detectors compare a run with itself, and must know how it was.
-    for past in parent.steps():
-        if past.index <= step:
-            store.append_step(past)
-    return drive(training, store, guard=guard, observers=observers)
+    with closing(training.envs):
+        training.load_state_dict({**state, "config": {"now": config.plain(), "changes": []}})
+        store = RunDirectory.create(directory, config)
+        store.append_event("forked", step, source=str(source), changes=dict(changes), guard=guard)
+        # Its past is its parent's: detectors compare a run with itself, and must know how it was.
+        for past in parent.steps():
+            if past.index <= step:
+                store.append_step(past)
+        return drive(training, store, guard=guard, observers=observers)
 
 
 def drive(
@@ -136,7 +139,6 @@ def drive(
         raise
     finally:
         summary = scribe.finish(status, message)
-        training.envs.close()
     return summary
 
 
