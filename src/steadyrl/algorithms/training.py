@@ -78,7 +78,8 @@ class Training:
     learner: Learner
     begin: Callable[[], Iterator[Step]]
     examine: Callable[[], dict[str, float]]  # a closer look, for probes
-    black_box: Callable[[], tuple[str | None, NDArray[Any]]]  # first bad tensor, last batch
+    # The first bad tensor's name, and the last batch, part by part.
+    black_box: Callable[[], tuple[str | None, dict[str, NDArray[Any]]]]
     gradients: Callable[..., dict[str, NDArray[Any]]]  # of a batch, by part; for their noise
     experience: Callable[[], int]  # samples there are to draw from
 
