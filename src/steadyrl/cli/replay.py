@@ -1,4 +1,4 @@
-"""`steadyrl replay`: go through the last moments of a failed run again, update by update."""
+"""`steadyrl replay`: go through the last moments of a failed run again, Step by small Step."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from steadyrl.core.errors import TrainingDiverged
 
 EPILOG = """\
 Continues from the run's last checkpoint in a folder of its own (runs are exact, so the same failure
-happens again), recording every single environment step until a number is not finite.
+happens again), recording as often as its trainer can until a number is not finite: DDPG after every
+step of its environments, behaviour cloning after every gradient step, PPO and TRPO after every
+update.
 
 example:
   steadyrl replay runs/ddpg-pendulum-v1-seed0
