@@ -41,6 +41,14 @@ REMEDIES = {
         remedy("R4", "on_request", {"tau": 0.4}),
         remedy("R5", "advice", {"tau": 0.7, "batch_size": 64, "environment.id": "Y-v0"}),
         remedy("R6", "advice", {"tau": 0.5}),
+        remedy("R7", "advice", {"gradient_clip": 2.0}),
+        Remedy(
+            id="R8",
+            name="r",
+            effect="text",
+            safety="advice",
+            propose=lambda config, window: {"learning_rate": config.value_of("learning_rate") / 2},
+        ),
     )
 }
 
@@ -93,6 +101,12 @@ def test_what_stays_as_it_is_is_not_prescribed() -> None:
     assert prescribed("R5") == {"R5": "tau 0.5 -> 0.7, environment.id Pendulum-v1 -> Y-v0"}
 
 
+def test_a_setting_that_was_off_may_be_switched_on() -> None:
+    assert prescribed("R7", config=parse_config({"algorithm": "ddpg", "gradient_clip": None})) == {
+        "R7": "gradient_clip None -> 2"
+    }
+
+
 def test_a_prescription_speaks_the_names_of_the_program_that_trained() -> None:
     assert prescribed("R2", names={"tau": "polyak"}) == {"R2": "polyak 0.5 -> 0.2"}
 
@@ -101,15 +115,18 @@ def test_of_another_programs_run_only_known_settings_are_prescribed() -> None:
     theirs = parse_config({"algorithm": "foreign", "family": "ddpg", "known": {"tau": 0.25}})
     assert prescribed("R5", config=theirs) == {"R5": "tau 0.25 -> 0.7"}
     unknown = parse_config({"algorithm": "foreign", "family": "unknown"})
-    assert prescribed("R5", config=unknown) == {}
+    assert prescribed("R5", "R8", config=unknown) == {}
 
 
-def test_a_setting_that_the_log_tells_is_known() -> None:
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [({}, "0.125 -> 0.0625"), ({"learning_rate": 0.5}, "0.5 -> 0.25")],
+)
+def test_a_setting_that_the_log_tells_is_known_but_what_was_given_counts_more(
+    known: dict[str, Any], said: str
+) -> None:
     window = Window()
     window.append(Step(1, 1, 0.0, {"setting.learning_rate": 0.125}))
-    remedies = {"R7": remedy("R7", "automatic", {"learning_rate": 0.001})}
-    theirs = parse_config({"algorithm": "foreign", "family": "ddpg"})
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(prescribe, "REMEDIES", remedies)
-        found = prescriptions([diagnosis("C1", "R7")], theirs, window)
-    assert found == {"R7": "learning_rate 0.125 -> 0.001"}
+    theirs = parse_config({"algorithm": "foreign", "family": "ddpg", "known": known})
+    found = prescriptions([diagnosis("C1", "R8")], theirs, window)
+    assert found == {"R8": f"learning_rate {said}"}

@@ -44,6 +44,11 @@ def test_it_acts_after_every_so_many_failures_in_a_row(failed: float | None, act
     assert changes(failed) == (BOTH if acts else None)
 
 
+def test_without_a_count_of_failures_none_is_assumed() -> None:
+    assert changes(None, stabiliser_failures=1) is None
+    assert changes(1, stabiliser_failures=1) == BOTH
+
+
 def test_it_acts_only_where_it_was_asked_for() -> None:
     assert changes(stabiliser=False) is None
     window = Window()

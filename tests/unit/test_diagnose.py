@@ -96,8 +96,11 @@ def test_a_close_second_is_named_though_it_explains_nothing_more(accuse: Accuse)
     assert named(accuse(case_of("D1", "D2"), strong, cause("C2", 0.6, "D2"))) == ["C1", "C2"]
 
 
-def test_beside_a_nearly_certain_cause_there_is_no_close_second(accuse: Accuse) -> None:
-    certain = cause("C1", 0.95, "D1", "D2")
+@pytest.mark.parametrize("confidence", [0.9, 0.95])
+def test_beside_a_nearly_certain_cause_there_is_no_close_second(
+    accuse: Accuse, confidence: float
+) -> None:
+    certain = cause("C1", confidence, "D1", "D2")
     assert named(accuse(case_of("D1", "D2"), certain, cause("C2", 0.85, "D2"))) == ["C1"]
 
 
@@ -127,6 +130,11 @@ def test_a_diagnosis_says_since_when_and_on_what_grounds(accuse: Accuse) -> None
     assert found.explains == ("D1", "D2")
     assert (found.evidence_for, found.evidence_against) == (("for C1",), ("against C1",))
     assert (found.would_decide, found.remedies) == ("A look at C1.", ("R301",))
+
+
+def test_a_confidence_is_told_in_hundredths(accuse: Accuse) -> None:
+    (found,) = accuse(case_of(finding("D1", policy__kl=1.0)), cause("C1", 0.4567, "D1"))
+    assert found.confidence == 0.46
 
 
 def test_a_cause_that_rests_on_a_weak_signal_is_trusted_as_far_as_the_weakest(

@@ -10,6 +10,7 @@ import pytest
 from steadyrl.core.configs import parse_config
 from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.records import Evidence, Severity, Step
+from steadyrl.stability import monitor as monitor_module
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.rules import Case, Detector, Sighting, concerned
 from steadyrl.stability.window import Window
@@ -78,6 +79,17 @@ def test_a_rule_repeated_at_its_own_severity_does_not_silence_those_after_it() -
     always = rule("D904", detect=lambda window, limits: Sighting("always", {}))
     found = spoken(Monitor(detectors=[always, rule()]), 0.0, 1.0)
     assert [name for name, *_ in found] == ["D904", "D900"]
+
+
+def test_a_rule_looks_as_soon_as_its_first_signal_is_there() -> None:
+    assert spoken(Monitor(detectors=[rule(reads=("x", "y"))]), 3.0) == [("D900", 1, "severe")]
+
+
+def test_probes_are_part_of_the_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(monitor_module, "explain_findings", lambda case: list(case.probes))
+    answer = Evidence("Q501", "said", {})
+    assert list[Any](Monitor().diagnose({"Q501": answer})) == ["Q501"]
+    assert Monitor().diagnose() == []
 
 
 def test_a_rule_looks_once_its_first_signal_and_one_of_its_alternatives_are_there() -> None:

@@ -34,6 +34,7 @@ def test_the_spread_is_the_median_deviation_in_sigmas_of_a_normal() -> None:
     [
         (7.0, (1.0, 2.0, 3.0), 5.0 / MAD_TO_SIGMA),
         (-3.0, (1.0, 2.0, 3.0), -5.0 / MAD_TO_SIGMA),
+        (0.5, (0.1, 0.2, 0.3), 3.0 / MAD_TO_SIGMA),
         (4.0, (4.0, 4.0, 4.0), 0.0),
         (4.1, (4.0, 4.0, 4.0), math.inf),
         (3.9, (4.0, 4.0, 4.0), -math.inf),
