@@ -39,6 +39,7 @@ SHORT: Signals = {
     "rollout.reward_mean": [-1.0] * 5 + [-1.02] * 6,
 }
 CALM = [1.0, 1.1] * 10
+RISING = [10.0 * n for n in range(11)]
 UPDATES = [100.0 * n for n in range(60)]
 TINY: Signals = {"train.updates": UPDATES, "critic.update_ratio": 9.9e-4}
 
@@ -268,6 +269,12 @@ CASES = [
          + [0.0] * 5, "eval.return_std": 51.0}),
     Case("D009", "beyond the noise", {"eval.return_mean": [0.0, 1.0] * 5 + [100.0, 101.0] * 5
          + [0.0] * 5, "eval.return_std": 49.0}, 23),
+    Case("D009", "a fall within the noise of neighbours",
+         {"eval.return_mean": [*RISING, 100.0, 39.0, 39.0, 39.0]}),
+    Case("D009", "a fall beyond it",
+         {"eval.return_mean": [*RISING, 100.0, 110.0, 30.0, 30.0, 30.0]}, 16, {"fall": 5.57968}),
+    Case("D009", "fifteen means of episodes",
+         {"rollout.return_mean": [0.0, 101.0, 100.0, *[0.0, 1.0] * 6]}, 15),
     Case("D009", "two of three", {"eval.return_mean": [0.0, 1.0] * 5 + [100.0, 101.0] * 5
          + [30.0, 30.0, 60.0, 30.0, 30.0, 60.0]}),
     Case("D019", "truncated as terminated", {"replay.truncated_as_terminated": 0.01}, 1,
@@ -285,19 +292,3 @@ CASES = [
     Case("D032", "its evidence", {"machine.swap_mb_per_second": [1.0, 1.0, 1.0, 1.0, 9.0]}, 5,
          {"machine.swap_mb_per_second": 9.0}),
 ]  # fmt: skip
-
-# The severity that the newest finding has.
-LEVELS: list[tuple[str, Signals, str | None]] = [
-    ("D017", {"observation.constant_share": 1.0}, "severe"),
-    ("D017", {"observation.constant_share": 0.99}, "warning"),
-    ("D033", {"machine.disk_free_gb": 1.0}, None),
-    ("D033", {"machine.disk_free_gb": 0.99}, "warning"),
-    ("D033", {"machine.disk_free_gb": 0.1}, "warning"),
-    ("D033", {"machine.disk_free_gb": 0.09}, "severe"),
-    ("D102", {"policy.kl": 1.0}, "warning"),
-    ("D102", {"policy.kl": 1.1}, "severe"),
-    ("D140", {"language.equal_groups_share": 0.95}, "warning"),
-    ("D140", {"language.equal_groups_share": 0.96}, "severe"),
-    ("D142", {"language.reference_kl": 5.0}, "warning"),
-    ("D142", {"language.reference_kl": 5.1}, "severe"),
-]

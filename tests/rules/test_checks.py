@@ -118,7 +118,7 @@ def test_a_free_end_is_objected_to_where_living_costs(
 
 @pytest.mark.parametrize(
     ("cores", "threads", "objects"),
-    [(8, 4, False), (8, 5, True), (1, 1, False), (None, 1, False), (None, 2, True)],
+    [(8, 4, False), (8, 5, True), (2, 1, False), (2, 2, True), (None, 1, False), (None, 2, True)],
 )
 def test_half_the_cores_may_be_used(
     monkeypatch: pytest.MonkeyPatch, cores: int | None, threads: int, objects: bool

@@ -12,7 +12,7 @@ from steadyrl.core.records import Finding, Step
 from steadyrl.core.signals import CATALOGUE
 from steadyrl.stability.detectors import DEFAULT, OPTIONAL
 from steadyrl.stability.monitor import Monitor
-from tests.rules.limits import CASES, LEVELS, Signals
+from tests.rules.limits import CASES, Signals
 from tests.rules.limits_of_policies import POLICY_CASES
 from tests.rules.test_rules import config_of
 
@@ -113,6 +113,23 @@ def test_a_rule_bears_with_as_many_better_values_as_it_says(row: Row) -> None:
     assert spoken(row, *[row.bad] * (row.steps - 1), row.good) == last
 
 
+# The severity that the newest finding has.
+LEVELS: list[tuple[str, Signals, str | None]] = [
+    ("D017", {"observation.constant_share": 1.0}, "severe"),
+    ("D017", {"observation.constant_share": 0.99}, "warning"),
+    ("D033", {"machine.disk_free_gb": 1.0}, None),
+    ("D033", {"machine.disk_free_gb": 0.99}, "warning"),
+    ("D033", {"machine.disk_free_gb": 0.1}, "warning"),
+    ("D033", {"machine.disk_free_gb": 0.09}, "severe"),
+    ("D102", {"policy.kl": 1.0}, "warning"),
+    ("D102", {"policy.kl": 1.1}, "severe"),
+    ("D140", {"language.equal_groups_share": 0.95}, "warning"),
+    ("D140", {"language.equal_groups_share": 0.96}, "severe"),
+    ("D142", {"language.reference_kl": 5.0}, "warning"),
+    ("D142", {"language.reference_kl": 5.1}, "severe"),
+]
+
+
 @pytest.mark.parametrize(("rule", "signals", "severity"), LEVELS)
 def test_a_finding_is_as_severe_as_what_was_seen(
     rule: str, signals: Signals, severity: str | None
@@ -139,6 +156,11 @@ def test_worse_findings_of_one_rule_come_when_their_own_limits_are_passed() -> N
     assert [(f.severity, f.step) for f in findings("D010", late, 60)] == [
         ("warning", 46),
         ("severe", 48),  # four fifths of the budget
+    ]
+    short_run = {"eval.return_mean": [0.0, 101.0, 100.0, *[0.0, 1.0] * 4], "eval.return_std": 1.0}
+    assert [(f.severity, f.step) for f in findings("D009", short_run, 11)] == [
+        ("warning", 6),  # three and three before
+        ("severe", 8),  # five and three before
     ]
     fallen = {"eval.return_mean": [0.0, 1.0] * 5 + [100.0, 101.0] * 5 + [39.0] * 5}
     assert [(f.severity, f.step) for f in findings("D009", fallen, 25)] == [

@@ -181,3 +181,11 @@ def test_every_remedy_that_changes_settings_is_looked_at() -> None:
     asked = {*PROPOSALS, *(row[0] for row in MEASURED), "R306"}
     advice = {name for name, remedy in REMEDIES.items() if remedy.safety == "advice"}
     assert asked | advice == REMEDIES.keys()
+
+
+def test_what_contradicts_old_experience_begins_anew() -> None:
+    begins_anew = {name for name, remedy in REMEDIES.items() if remedy.restart}
+    of_the_task = {"R303", "R306", "R310", "R315", "R316", "R337"}  # other rewards, other inputs
+    of_the_learner = {"R311", "R313", "R314"}
+    of_the_clone = {"R343", "R344", "R345", "R346", "R347", "R348", "R349"}
+    assert begins_anew == of_the_task | of_the_learner | of_the_clone
