@@ -157,7 +157,10 @@ def test_worse_findings_of_one_rule_come_when_their_own_limits_are_passed() -> N
         ("warning", 46),
         ("severe", 48),  # four fifths of the budget
     ]
-    short_run = {"eval.return_mean": [0.0, 101.0, 100.0, *[0.0, 1.0] * 4], "eval.return_std": 1.0}
+    short_run: Signals = {
+        "eval.return_mean": [0.0, 101.0, 100.0, *[0.0, 1.0] * 4],
+        "eval.return_std": 1.0,
+    }
     assert [(f.severity, f.step) for f in findings("D009", short_run, 11)] == [
         ("warning", 6),  # three and three before
         ("severe", 8),  # five and three before
