@@ -11,6 +11,7 @@ from typing import Any, Literal
 from steadyrl.algorithms.training import Training
 from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.errors import SteadyError, TrainingDiverged
+from steadyrl.core.final import final_mean
 from steadyrl.core.machine import MachineMeter
 from steadyrl.core.records import (
     Change,
@@ -278,7 +279,7 @@ class Scribe:
             seconds=round(last.seconds, 3),
             last_signals=last.signals,
             best_return=max(self._returns, default=None),
-            final_return=self._returns[-1] if self._returns else None,
+            final_return=final_mean(self._returns) if self._returns else None,
         )
 
 

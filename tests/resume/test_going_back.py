@@ -18,7 +18,7 @@ from steadyrl.algorithms import ddpg
 from steadyrl.algorithms.inspect_ddpg import inspect
 from steadyrl.core.configs.ddpg import DDPGConfig
 from steadyrl.core.errors import TrainingDiverged
-from steadyrl.core.records import Diagnosis, Step
+from steadyrl.core.records import Diagnosis, Intervention, Step
 from steadyrl.experiments.verify_resume import compare_runs
 from steadyrl.run import Observers, fork, resume, train
 from steadyrl.scribe import Scribe
@@ -112,14 +112,14 @@ class Moments:
         for name in ("rename", "replace", "truncate", "unlink", "rmdir", "mkdir"):
             monkeypatch.setattr(os, name, self._watched(getattr(os, name)))
         monkeypatch.setattr(JsonLines, "append", self._watched(JsonLines.append))
-        going_back = Scribe._go_back
+        another_way = Scribe._go_another_way
 
-        def watched(scribe: Scribe, *arguments: Any, **action: Any) -> None:
+        def watched(scribe: Scribe, action: Intervention) -> None:
             self._looking = True
-            going_back(scribe, *arguments, **action)
+            another_way(scribe, action)
             self._looking = False
 
-        monkeypatch.setattr(Scribe, "_go_back", watched)
+        monkeypatch.setattr(Scribe, "_go_another_way", watched)
 
     def _watched(self, operation: Callable[..., Any]) -> Callable[..., Any]:
         def operate(*arguments: Any, **settings: Any) -> Any:

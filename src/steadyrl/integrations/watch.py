@@ -28,6 +28,7 @@ from typing import Any, Self, TypeVar
 from steadyrl.core.catalogue import CATALOGUE
 from steadyrl.core.configs.foreign import Family
 from steadyrl.core.errors import SteadyError
+from steadyrl.core.final import final_mean
 from steadyrl.core.machine import MachineMeter
 from steadyrl.core.records import Diagnosis, Finding, RunSummary, Step
 from steadyrl.integrations.about import About, config_of, say_on_stderr
@@ -77,8 +78,7 @@ class Watch:
         self._store: RunDirectory | None = None
         self._began = time.monotonic()
         self._last: Step | None = None
-        self._best: float | None = None
-        self._final: float | None = None
+        self._returns: list[float] = []
         self._past: dict[str, list[float]] = {}
         self.broken = False  # an error of our own: then nothing is watched any more
         self._monitor = Monitor(self.config)
@@ -128,8 +128,7 @@ class Watch:
         self._last = step
         for name in ("eval.return_mean", "rollout.return_mean"):
             if math.isfinite(step.signals.get(name, math.nan)):
-                self._final = step.signals[name]
-                self._best = max(self._final, -math.inf if self._best is None else self._best)
+                self._returns.append(step.signals[name])
                 break
         findings = self._monitor.observe(step)
         self._written("record", lambda store: store.append_step(step))
@@ -293,6 +292,6 @@ class Watch:
             seconds=round(last.seconds, 3),
             message=message,
             last_signals=last.signals,
-            best_return=self._best,
-            final_return=self._final,
+            best_return=max(self._returns, default=None),
+            final_return=final_mean(self._returns) if self._returns else None,
         )

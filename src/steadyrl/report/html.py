@@ -57,7 +57,7 @@ GROUPS = {
         "value.gradient_norm",
     ),
 }
-FACTS = ("run", "status", "environment", "seed", "env steps", "seconds", "last return", "best")
+FACTS = ("run", "status", "environment", "seed", "env steps", "seconds", "final return", "best")
 Row = tuple[str, ...]
 
 
