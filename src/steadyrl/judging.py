@@ -113,10 +113,12 @@ def _judged_own(store: RunDirectory) -> Judged:
     monitor, indices, block = _observed(store, config)
     add_unseen(monitor, store)
     summary = store.summary() or {}
-    missing = missing_steps(indices, max(int(summary.get("steps", 0)), store.step_count()))
+    ended = summary.get("steps")
+    reached = [ended if isinstance(ended, int) else 0, *store.checkpoints.steps()]
+    missing = missing_steps(indices, max(*reached, store.step_count()))
     written = len(indices) + missing
-    holes = [f"{missing} of {written} Steps cannot be read"] if missing else []
-    blind = holes if len(indices) < READABLE * written else []
+    blind = [f"{missing} of {written} Steps cannot be read"]
+    enough = len(indices) >= READABLE * written
     status, message = _ending(store, summary, max(indices, default=0))
     return _judged(
         monitor,
@@ -126,13 +128,13 @@ def _judged_own(store: RunDirectory) -> Judged:
         steps=len(indices),
         status=status,
         message=message,
-        doubts=blind or doubts(monitor.window, monitor.detectors),
+        doubts=doubts(monitor.window, monitor.detectors) if enough else blind,
         interventions=_interventions(store),
         settings_changed={
             name.removeprefix("known."): pair  # where other programs' settings are kept
             for name, pair in store.config.differences(config).items()
         },
-        problems=holes,
+        problems=store.problems,
         block=block,
     )
 
@@ -191,7 +193,7 @@ def names_of_settings(config: RunConfig) -> Mapping[str, str]:
 
 def _ending(store: RunDirectory, summary: Mapping[str, Any], last: int) -> tuple[str, str]:
     """How the run ended, and why; a summary with Steps after it is that of an earlier part."""
-    if summary and last <= int(summary.get("steps", 0)):
+    if summary and not last > summary.get("steps", last):
         return str(summary.get("status")), str(summary.get("message") or "")
     files = [store.path / name for name in ("steps.jsonl", "events.jsonl")]
     touched = max((file.stat().st_mtime for file in files if file.exists()), default=0.0)

@@ -172,7 +172,7 @@ class Scribe:
             changes={name: (before[name], value) for name, value in action.changes.items()},
             because=because,
         )
-        self._go_another_way(intervention)
+        self._go_back(intervention)
         return intervention
 
     def _diagnose(self) -> list[Diagnosis]:
@@ -188,7 +188,7 @@ class Scribe:
         last = self._last.index if self._last else 0
         self._store.append_event("black box", last, first_bad_tensor=bad, because=because)
 
-    def _go_another_way(self, action: Intervention) -> None:
+    def _go_back(self, action: Intervention) -> None:
         """On from a checkpoint that was put back; a kill before the end undoes all of it."""
         live, step = self._training.live, action.step
         self._store.abandon(step, returns=len(self._tried))
