@@ -62,7 +62,10 @@ def test_what_is_not_asked_for_is_stepped_over() -> None:
     assert parse_record(unknown + field(2, 0, varint(7)) + unknown).step == 7
     # The fields of a scalar, but of other kinds.
     assert parse_record(field(1, 0, varint(5)) + field(2, 5, b"abcd")) == parse_record(b"")
+    assert parse_record(field(3, 1, b"x" * 8)) == parse_record(b"")
     assert numbers(value(field(2, 0, varint(5)))) == []
+    assert numbers(value(field(3, 5, b"abcd"))) == []
+    assert numbers(value(field(9, 2, field(1, 0, varint(1)) + field(5, 2, b"abcd")))) == []
     assert numbers(field(5, 2, field(1, 0, varint(5)) + field(2, 2, b"abc"))) == []
     assert numbers(field(5, 0, varint(5))) == []
 
@@ -84,6 +87,8 @@ def test_what_is_not_asked_for_is_stepped_over() -> None:
         (tensor(1, field(6, 2, struct.pack("<d", 1.5))), []),  # another kind's field
         (tensor(5, field(4, 2, struct.pack("<f", 1.5))), []),  # an unknown kind
         (tensor(1), []),
+        (tensor(3), []),
+        (tensor(9), []),
         (value(field(8, 2, field(4, 2, struct.pack("<f", 1.5)))), []),  # of no kind
         (value(), []),
     ],
@@ -92,9 +97,10 @@ def test_a_tensor_is_a_number_if_it_has_one_element(data: bytes, found: list[flo
     assert numbers(data) == found
 
 
-def shaped(*sizes: int) -> bytes:
-    dimensions = b"".join(field(2, 2, field(1, 0, varint(size))) for size in sizes)
-    return tensor(1, field(2, 2, dimensions), field(4, 2, struct.pack("<f", 1.5)))
+def shaped(*sizes: int, more: bytes = b"") -> bytes:
+    named = field(2, 2, b"name") + field(3, 0, varint(9))  # nothing that counts
+    dimensions = b"".join(field(2, 2, field(1, 0, varint(size)) + named) for size in sizes)
+    return tensor(1, field(2, 2, dimensions + more), field(4, 2, struct.pack("<f", 1.5)))
 
 
 @pytest.mark.parametrize(
@@ -102,6 +108,13 @@ def shaped(*sizes: int) -> bytes:
 )
 def test_a_shape_of_one_element_is_a_number(sizes: tuple[int, ...], one: bool) -> None:
     assert bool(numbers(shaped(*sizes))) is one
+
+
+def test_a_shape_is_made_of_its_dimensions_alone() -> None:
+    other = field(4, 2, field(1, 0, varint(5))) + field(2, 0, varint(5)) + field(3, 0, varint(1))
+    assert numbers(shaped(1, more=other)) == [1.5]
+    assert numbers(shaped(1, more=field(2, 2, b""))) == []  # a dimension of no size
+    assert numbers(shaped(1, more=field(2, 2, field(1, 2, b"ab")))) == []
 
 
 @pytest.mark.parametrize(
@@ -145,7 +158,7 @@ def test_damage_is_counted_and_told(tmp_path: Path) -> None:
     assert (file.damage.records, file.damage.frames) == (1, 0)
     assert file.damage.unfinished_bytes == 9
     folder = EventFolder(tmp_path)
-    folder.read()
+    assert folder.read().keys() == {"loss", "kl"}
     assert [text.split(": ")[1] for text in folder.problems()] == [
         "1 damaged records were skipped.",
         "ends in the middle of a record (9 bytes)",
@@ -156,6 +169,26 @@ def test_damage_is_counted_and_told(tmp_path: Path) -> None:
     folder = EventFolder(tmp_path)
     assert folder.read()["kl"].values.tolist() == [1.0]
     assert f"{len(bad_length)} bytes were skipped" in folder.problems()[0]
+
+
+@pytest.mark.parametrize("byte", range(8))
+def test_after_a_length_that_cannot_be_trusted_the_next_frame_is_looked_for(
+    tmp_path: Path, byte: int
+) -> None:
+    frames = [bytearray(frame(event.SerializeToString())) for event in EVENTS[:3]]
+    frames[1][byte] ^= 1
+    (tmp_path / "e").write_bytes(b"".join(frames))
+    assert EventFile(tmp_path / "e").read().keys() == {"loss", "kl"}
+
+
+def test_records_that_are_malformed_cost_nothing_but_themselves(tmp_path: Path) -> None:
+    good = [scalar("x", step, float(step)).SerializeToString() for step in (1, 2, 3)]
+    bad = b"\x0b" + good[0][1:]  # of a kind that is not used, as long as the others
+    content = frame(bad) + frame(good[0]) + frame(bad) + frame(good[1]) + frame(good[2])
+    (tmp_path / "e").write_bytes(content)
+    file = EventFile(tmp_path / "e")
+    assert file.read()["x"].values.tolist() == [1.0, 2.0, 3.0]
+    assert file.damage.records == 2
 
 
 def test_intact_frames_around_bytes_that_are_no_record_are_read(tmp_path: Path) -> None:

@@ -122,10 +122,10 @@ def test_an_absent_signal_does_not_end_the_translation() -> None:
 def test_settings_are_known_under_their_names_and_ours() -> None:
     known = NameTable.parse({"settings": {"learning_rate": "lr", "gamma": "g"}}, source="test")
     given = {
-        "lr": "lin_0.25", "gamma": 0.5, "g": 0.75, "secret": 1.0, "tau": math.inf, "epochs": "ten",
+        "lr": "lin_1.25", "gamma": 0.5, "g": 0.75, "secret": 1.0, "tau": math.inf, "epochs": "ten",
         "clip_range": "lin_x", "normalize_rewards": True, "algorithm": 3,
     }  # fmt: skip
-    assert known.known(given) == {"learning_rate": 0.25, "gamma": 0.75, "normalize_rewards": True}
+    assert known.known(given) == {"learning_rate": 1.25, "gamma": 0.75, "normalize_rewards": True}
 
 
 def test_weaker_signals_are_told_with_their_trust() -> None:
@@ -146,6 +146,7 @@ def test_losses_and_gradients_should_never_be_nan(name: str, told: bool) -> None
 
 def test_a_program_is_recognised_by_one_of_its_names_and_the_most_that_fit() -> None:
     assert recognised(["nothing", "of", "this"]) is None
+    assert {"sb3", "cleanrl", "rllib", "trl"} <= built_in().keys()
     for name, known in built_in().items():
         assert load_table(name) is known
         for one in known.recognise:

@@ -99,6 +99,19 @@ def test_a_monitor_is_added_unless_the_log_has_its_own_returns(tmp_path: Path) -
     assert signal(ForeignRun(tmp_path), "rollout.return_mean") == [1.0]
 
 
+def test_a_monitor_alone_gives_the_mean_of_a_hundred_episodes(tmp_path: Path) -> None:
+    rows = "".join(f"{n},1,{n}\n" for n in range(150))
+    log(tmp_path, "0.monitor.csv", "r,l,t\n" + rows)
+    for path in (tmp_path, tmp_path / "0.monitor.csv"):
+        assert signal(ForeignRun(path), "rollout.return_mean")[-1] == 99.5
+
+
+def test_what_is_wrong_with_event_files_is_told(tmp_path: Path) -> None:
+    with (events(tmp_path) / "events.out.tfevents.1.a").open("ab") as file:
+        file.write(b"torn")
+    assert "ends in the middle of a record" in ForeignRun(tmp_path).problems[0]
+
+
 def test_what_is_wrong_with_a_monitor_is_told(tmp_path: Path) -> None:
     log(tmp_path, "monitor.csv", "r,l,t\n4,10,1\n5,1")
     run = ForeignRun(tmp_path)
@@ -196,10 +209,10 @@ def test_runs_are_found_below_a_folder_but_not_inside_runs_of_ours(tmp_path: Pat
 
 
 def test_of_checkpoints_beside_each_other_the_highest_number_counts(tmp_path: Path) -> None:
-    for name in ("a/checkpoint-9", "a/checkpoint-10", "b/checkpoint-2", "b/checkpoint-x", "c"):
+    for name in ("7", "8", "a/checkpoint-9", "a/checkpoint-10", "b/checkpoint-2", "b/checkpoint-x"):
         log(tmp_path / name)
     found = [path.relative_to(tmp_path).as_posix() for path in find_runs(tmp_path)]
-    assert found == ["a/checkpoint-10", "b/checkpoint-2", "b/checkpoint-x", "c"]
+    assert found == ["7", "8", "a/checkpoint-10", "b/checkpoint-2", "b/checkpoint-x"]
 
 
 @pytest.mark.parametrize(

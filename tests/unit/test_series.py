@@ -114,6 +114,11 @@ def test_a_single_late_value_is_no_restart() -> None:
     assert "run.restarted" not in found
 
 
+def test_steps_that_repeat_are_no_steps_back() -> None:
+    found, _ = settled(*[step for step in (10, 20, 30, 40, 20, 30, 50) for _ in range(2)])
+    assert found["run.restarted"].steps.tolist() == [20]
+
+
 def test_several_restarts_are_all_found() -> None:
     found, _ = settled(1, 2, 3, 4, 2, 3, 4, 5, 1, 2, 3)
     assert found["x"].order.tolist() == [8.0, 9.0, 10.0]

@@ -49,6 +49,7 @@ def test_a_last_line_without_an_end_is_left_out_unless_it_is_the_only_one(tmp_pa
     table = csv(tmp_path, "a\n1\n2")
     assert (table.rows, len(table.problems)) == ([{"a": 1.0}], 1)
     assert "not finished" in table.problems[0]
+    assert csv(tmp_path, "a\n1").rows == []
     assert csv(tmp_path, "a").problems == []
 
 
@@ -155,6 +156,10 @@ def test_columns_lie_over_the_best_count_of_steps(tmp_path: Path) -> None:
         (30, 2.0, 6.0, 3),
     ]
     assert found.keys() == {"a", "seconds"}
+
+
+def test_what_comes_before_the_first_count_of_steps_was_at_the_beginning() -> None:
+    assert columns([{"a": 1.0}, {"steps": 5.0, "a": 2.0}])["a"][0] == (0, 0.0, 1.0, 0)
 
 
 def test_without_a_count_of_steps_rows_are_counted() -> None:
