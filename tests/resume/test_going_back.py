@@ -112,14 +112,14 @@ class Moments:
         for name in ("rename", "replace", "truncate", "unlink", "rmdir", "mkdir"):
             monkeypatch.setattr(os, name, self._watched(getattr(os, name)))
         monkeypatch.setattr(JsonLines, "append", self._watched(JsonLines.append))
-        another_way = Scribe._go_another_way
+        going_back = Scribe._go_back
 
         def watched(scribe: Scribe, action: Intervention) -> None:
             self._looking = True
-            another_way(scribe, action)
+            going_back(scribe, action)
             self._looking = False
 
-        monkeypatch.setattr(Scribe, "_go_another_way", watched)
+        monkeypatch.setattr(Scribe, "_go_back", watched)
 
     def _watched(self, operation: Callable[..., Any]) -> Callable[..., Any]:
         def operate(*arguments: Any, **settings: Any) -> Any:
