@@ -10,7 +10,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from steadyrl.core.seeding import Generators
 from steadyrl.scribe import NO_ACTIONS, Controls, Scribe
 from steadyrl.scribe import GuardMode as GuardMode
 from steadyrl.scribe import Observers as Observers
-from steadyrl.store.run_directory import DAMAGE, RunDirectory, free_run_path
+from steadyrl.store.run_directory import DAMAGE, RunDirectory, claim_run_path
 
 # The only setting a resumed run may change: it moves the end. (A schedule that ends with the budget
 # moves with it; the audited change says so.)
@@ -33,17 +33,19 @@ def train(
     config: RunConfig,
     directory: Path | None = None,
     *,
+    numbered: bool = False,
     guard: GuardMode = "watch",
     observers: Observers | None = None,
 ) -> tuple[RunSummary, Path]:
-    """Train from the beginning; returns how it ended and where it lies."""
-    path = directory or free_run_path(Path("runs"), default_name(config))
-    training = prepare(config)
-    store = RunDirectory.create(path, config)
-    store.append_event("started", 0, seed=config.seed, guard=guard)
-    # From here on there is always something to resume from and to go back to.
-    store.save_checkpoint({**training.state_dict(), "guard": NO_ACTIONS}, step=0, good=True)
-    return drive(training, store, guard=guard, observers=observers), path
+    """Train from the beginning; returns how it ended and where it lies.
+
+    `numbered`: if the directory is taken, the first free one of directory-2, directory-3 ... is it.
+    """
+    path = directory or Path("runs") / default_name(config)
+    with _begun(path, config, numbered=numbered or directory is None) as (training, store):
+        store.append_event("started", 0, seed=config.seed, guard=guard)
+        _save_beginning(training, store, step=0, good=True)
+        return drive(training, store, guard=guard, observers=observers), store.path
 
 
 def resume(
@@ -57,28 +59,24 @@ def resume(
 
     The guard is the one the run began with, unless another is given.
     """
-    store = RunDirectory.open(directory)
-    step, state, problems = store.checkpoints.load_latest()
-    training = prepare(store.config)
-    _refuse_other_settings(training, state, store)
-    training.load_state_dict(state)
-    extended = _extension(training, overrides or {})
-    acted = state["guard"]
-    for problem in store.rewind(step, events=state["events"], returns=len(acted["tried"])):
-        # The training state is whole, so it can go on; the record is not, and must say so.
-        store.append_event(DAMAGE, step, problem=problem)
-    for problem in problems:
-        store.append_event("checkpoint skipped", step, problem=problem)
-    store.append_event("resumed", step)
-    if extended is not None:
-        because = "asked for on resume"
-        if getattr(training.live.now, "learning_rate_schedule", "constant") != "constant":
-            because += "; the learning rate's schedule now ends there, so the rate rises"
-        training.live.change(EXTENDABLE, extended, step=step, because=because)
-        # A return of the guard to an older checkpoint must not undo it.
-        acted = {**acted, "remedied": {**acted["remedied"], EXTENDABLE: (extended, because)}}
-    guard = guard or _recorded_guard(store)
-    return drive(training, store, guard=guard, observers=observers, acted=acted)
+    with closing(RunDirectory.open_to_write(directory)) as store:
+        step, state, problems = store.checkpoints.load_latest()
+        training = prepare(store.config)
+        with closing(training.envs):
+            _refuse_other_settings(training, state, store)
+            training.load_state_dict(state)
+            extended = _extension(training, overrides or {})
+            acted = state["guard"]
+            for problem in store.rewind(step, events=state["events"], returns=len(acted["tried"])):
+                # The training state is whole, so it can go on; the record is not, and must say so.
+                store.append_event(DAMAGE, step, problem=problem)
+            for problem in problems:
+                store.append_event("checkpoint skipped", step, problem=problem)
+            store.append_event("resumed", step)
+            if extended is not None:
+                acted = _extend(training, extended, step, acted)
+            guard = guard or _recorded_guard(store)
+            return drive(training, store, guard=guard, observers=observers, acted=acted)
 
 
 def fork(
@@ -99,15 +97,15 @@ def fork(
     config = type(parent.config).parse(state["config"]["now"]).replaced(changes)
     if "seed" in changes:
         state["learner"]["parts"]["generators"] = Generators(config.seed).state_dict()
-    training = prepare(config)
-    training.load_state_dict({**state, "config": {"now": config.plain(), "changes": []}})
-    store = RunDirectory.create(directory, config)
-    store.append_event("forked", step, source=str(source), changes=dict(changes), guard=guard)
-    # Its past is its parent's: detectors compare a run with itself, and must know how it was.
-    for past in parent.steps():
-        if past.index <= step:
-            store.append_step(past)
-    return drive(training, store, guard=guard, observers=observers)
+    state["config"] = {"now": config.plain(), "changes": []}
+    with _begun(directory, config, state=state) as (training, store):
+        store.append_event("forked", step, source=str(source), changes=dict(changes), guard=guard)
+        # Its past is its parent's: detectors compare a run with itself, and must know how it was.
+        for past in parent.steps():
+            if past.index <= step:
+                store.append_step(past)
+        _save_beginning(training, store, step=step, good=parent.checkpoints.is_good(step))
+        return drive(training, store, guard=guard, observers=observers)
 
 
 def drive(
@@ -148,8 +146,30 @@ def drive(
         raise
     finally:
         summary = scribe.finish(status, message)
-        training.envs.close()
     return summary
+
+
+@contextmanager
+def _begun(
+    path: Path,
+    config: RunConfig,
+    *,
+    state: Mapping[str, Any] | None = None,
+    numbered: bool = False,
+) -> Iterator[tuple[Training, RunDirectory]]:
+    """A trainer and its new run; a trainer that cannot begin leaves no run."""
+    training = prepare(config)
+    with closing(training.envs):
+        if state is not None:
+            training.load_state_dict(state)
+        path = claim_run_path(path) if numbered else path
+        with closing(RunDirectory.create(path, config)) as store:
+            yield training, store
+
+
+def _save_beginning(training: Training, store: RunDirectory, *, step: int, good: bool) -> None:
+    """From here on there is always something to resume from and to go back to."""
+    store.save_checkpoint({**training.state_dict(), "guard": NO_ACTIONS}, step=step, good=good)
 
 
 @contextmanager
@@ -209,6 +229,17 @@ def _extension(training: Training, overrides: Mapping[str, Any]) -> int | None:
                 f"it would be another experiment. Only {EXTENDABLE} may change; start a new run."
             )
     return wanted.total_env_steps if differences else None
+
+
+def _extend(
+    training: Training, total: int, step: int, acted: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Move the end, so that no return of the guard to an older checkpoint moves it back."""
+    because = "asked for on resume"
+    if getattr(training.live.now, "learning_rate_schedule", "constant") != "constant":
+        because += "; the learning rate's schedule now ends there, so the rate rises"
+    training.live.change(EXTENDABLE, total, step=step, because=because)
+    return {**acted, "remedied": {**acted["remedied"], EXTENDABLE: (total, because)}}
 
 
 def _recorded_guard(store: RunDirectory) -> GuardMode:

@@ -20,7 +20,7 @@ from steadyrl.core.configs.ddpg import DDPGConfig
 from steadyrl.core.errors import TrainingDiverged
 from steadyrl.core.records import Diagnosis, Step
 from steadyrl.experiments.verify_resume import compare_runs
-from steadyrl.run import Observers, resume, train
+from steadyrl.run import Observers, fork, resume, train
 from steadyrl.scribe import Scribe
 from steadyrl.stability.controllers.adjustment import Adjustment
 from steadyrl.stability.guard import Action
@@ -107,7 +107,8 @@ class Moments:
     def __init__(self, run: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.run, self.folder = run, folder
         self.copies: list[Path] = []
-        self._looking, self._last = False, ""
+        self._looking = False
+        self._last: list[str] = []
         for name in ("rename", "replace", "truncate", "unlink", "rmdir", "mkdir"):
             monkeypatch.setattr(os, name, self._watched(getattr(os, name)))
         monkeypatch.setattr(JsonLines, "append", self._watched(JsonLines.append))
@@ -131,18 +132,15 @@ class Moments:
         return operate
 
     def _look(self) -> None:
-        files = [path for path in sorted(self.run.rglob("*")) if path.is_file()]
-        shown = [path for path in files if not {".dropped", ".partial"} & {*_heads(path)}]
-        now = " ".join(f"{path} {path.stat().st_size}" for path in shown)
-        if now != self._last:
+        folders = sorted(path.name for path in (self.run / "checkpoints").iterdir())
+        useless = (".dropped", ".partial")  # what is on its way in or out shows nowhere
+        shown = [name for name in folders if not name.startswith(useless)]
+        shown += [f"{path} {path.stat().st_size}" for path in sorted(self.run.glob("*.jsonl"))]
+        if shown != self._last:
             copy = self.folder / f"{len(self.copies):02d}"
             shutil.copytree(self.run, copy, ignore=shutil.ignore_patterns("tensorboard"))
             self.copies.append(copy)
-        self._last = now
-
-
-def _heads(path: Path) -> list[str]:
-    return [part.partition("-")[0] for part in path.parts]
+        self._last = shown
 
 
 @pytest.fixture
@@ -270,3 +268,43 @@ def test_a_longer_budget_outlives_a_return_to_before_it_was_asked_for(
     assert summary.env_steps == 240
     assert _changes(tmp_path / "run") == [("total_env_steps", 240, 9), ("learning_rate", 1e-4, 9)]
     _assert_changes_in_force_are_those_of_the_last_checkpoint(tmp_path / "run")
+
+
+def test_a_fork_begins_with_a_checkpoint_and_resumes_exactly_from_it(
+    config: DDPGConfig, tmp_path: Path
+) -> None:
+    train(config, tmp_path / "parent")
+    fork(tmp_path / "parent", 3, SECOND, tmp_path / "unbroken")
+
+    class Killed(BaseException):
+        pass
+
+    def kill(step: Step) -> None:
+        if step.index == 5:  # before the first checkpoint of its own
+            raise Killed
+
+    with pytest.raises(Killed):
+        fork(tmp_path / "parent", 3, SECOND, tmp_path / "fork", observers=Observers(step=kill))
+    assert RunDirectory.open(tmp_path / "fork").checkpoints.steps() == [3]
+    resume(tmp_path / "fork")
+    assert compare_runs(tmp_path / "unbroken", tmp_path / "fork").differences == []
+
+
+def test_the_guard_of_a_fork_can_go_back_to_where_it_began(
+    config: DDPGConfig, guarded: Callable[..., None], tmp_path: Path
+) -> None:
+    train(config, tmp_path / "parent")
+    guarded((100, FIRST))
+    fork(tmp_path / "parent", 3, {}, tmp_path / "fork", guard="act")
+    assert _indices(tmp_path / "fork" / "steps.jsonl") == list(range(1, 10))
+    assert _changes(tmp_path / "fork") == [("learning_rate", 1e-4, 3)]
+
+
+def test_a_fork_of_a_sick_checkpoint_does_not_begin_with_a_good_one(
+    config: DDPGConfig, guarded: Callable[..., None], tmp_path: Path
+) -> None:
+    guarded((100, FIRST))
+    train(config, tmp_path / "parent")
+    fork(tmp_path / "parent", 6, {}, tmp_path / "fork")
+    assert RunDirectory.open(tmp_path / "fork").checkpoints.steps() == [6, 9]
+    assert RunDirectory.open(tmp_path / "fork").checkpoints.last_good() is None

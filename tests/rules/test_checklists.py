@@ -85,9 +85,11 @@ def test_failed_searches_without_a_kl_are_not_counted() -> None:
 
 
 def test_settings_are_asked_before_anything_runs() -> None:
-    found = _asked(_config(gradient_clip=None, learning_rate=0.5), [])
-    assert found["before", "Gradients are clipped"] is False
-    assert found["before", "No static check objects"] is False
+    lines = go_through(_config(gradient_clip=None, learning_rate=0.5), [], [])
+    found = {line.statement: line for line in lines}
+    assert found["Gradients are clipped"].passed is False
+    assert found["No static check objects"].passed is False
+    assert "S005" in found["No static check objects"].seen
 
 
 def test_the_command_prints_the_phases_and_fails_if_asked_to(

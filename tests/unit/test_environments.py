@@ -8,9 +8,10 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from steadyrl.core.configs.run import EnvironmentConfig
-from steadyrl.core.errors import EnvironmentFault
+from steadyrl.core.errors import EnvironmentFault, TrainingDiverged
 from steadyrl.environments import RESIDUAL_CONTROL
 from steadyrl.environments.envs import Envs, to_bounds
+from tests.conftest import Countdown
 
 
 def _envs(identity: str, count: int = 1, seed: int = 0, **settings: Any) -> Envs:
@@ -56,6 +57,31 @@ def test_a_nan_from_the_environment_is_named_and_stops_at_once() -> None:
     envs.step(_zeros(envs))
     with pytest.raises(EnvironmentFault, match=r"observation\[1\] = nan at environment step 2"):
         envs.step(_zeros(envs))
+
+
+class Vast(Countdown):
+    """Observations and rewards near the end of float32: each a number, their sum none."""
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        _, _, terminated, truncated, info = super().step(action)
+        return np.full(2, 3e38, dtype=np.float32), 1.7e308, terminated, truncated, info
+
+
+gymnasium.register("test/Vast-v0", entry_point=lambda **settings: Vast(**settings))
+
+
+def test_numbers_are_finite_even_if_their_sum_is_not() -> None:
+    envs = _envs("test/Vast-v0", count=2)
+    result = envs.step(_zeros(envs))
+    assert result.next_observations.tolist() == [[np.float32(3e38)] * 2] * 2
+    _envs("test/Countdown-v0", count=2).step(np.full((2, 1), 3e38, dtype=np.float32))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_an_action_that_is_no_number_ends_the_run(bad: float) -> None:
+    envs = _envs("test/Countdown-v0", count=2)
+    with pytest.raises(TrainingDiverged, match="is not a number"):
+        envs.step(np.array([[1.0], [bad]]))
 
 
 def test_an_unknown_environment_is_refused_with_a_suggestion() -> None:

@@ -168,7 +168,14 @@ def test_the_black_box_holds_the_batch_the_steps_and_a_replay_that_finds_it_agai
     assert about["first_bad_tensor"]
     assert about["replay"] == f"steadyrl replay {path}"
     with np.load(path / "blackbox" / "minibatch.npz") as box:
-        assert box["rows"].shape == (16, 9)
+        assert {name: list(part.shape) for name, part in box.items()} == about["minibatch"]
+    assert about["minibatch"] == {
+        "observation": [16, 3],
+        "action": [16, 1],
+        "next_observation": [16, 3],
+        "reward": [16],
+        "terminated": [16],
+    }
     lines = (path / "blackbox" / "steps.jsonl").read_text().splitlines()
     assert [json.loads(line)["index"] for line in lines] == [1, 2, 3, 4, 5]
     assert main(["replay", str(path), "--json"]) == 0

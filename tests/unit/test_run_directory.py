@@ -5,6 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import socket
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,11 +18,14 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from steadyrl.cli.main import main
 from steadyrl.core.configs.ddpg import DDPGConfig
+from steadyrl.core.errors import EnvironmentFault, StoreError
 from steadyrl.core.records import Finding, RunSummary, Step
 from steadyrl.core.signals import CATALOGUE
+from steadyrl.environments.envs import Envs
+from steadyrl.experiments.trials import Trial, run_trial
 from steadyrl.run import Observers, resume, train
 from steadyrl.store.foreign.run import ForeignRun
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.store.run_directory import RunDirectory, claim_run_path
 
 Make = Callable[..., DDPGConfig]
 
@@ -320,3 +326,87 @@ def test_a_checkpoint_counts_damaged_events_too(recorded: Path) -> None:
     store = RunDirectory.open(recorded)
     store.save_checkpoint({}, step=10, good=True)
     assert store.checkpoints.load(10)["events"] == 2
+
+
+def test_a_second_writer_is_refused_and_told_who_the_first_is(
+    small_config: Make, tmp_path: Path
+) -> None:
+    first = RunDirectory.create(tmp_path / "run", small_config())
+    said = rf"process {os.getpid()} on {socket.gethostname()} \(since 20.* is writing this run"
+    with pytest.raises(StoreError, match=said):
+        RunDirectory.create(tmp_path / "run", small_config())
+    with pytest.raises(StoreError, match=said):
+        RunDirectory.open_to_write(tmp_path / "run")
+    first.append_event("started", 0)
+    assert len(list(RunDirectory.open(tmp_path / "run").events())) == 1  # readers may look
+    first.close()
+    RunDirectory.open_to_write(tmp_path / "run").close()
+
+
+def test_whoever_is_refused_holds_nothing(recorded: Path, small_config: Make) -> None:
+    with pytest.raises(StoreError, match="there is a run here already"):
+        RunDirectory.create(recorded, small_config())
+    RunDirectory.open_to_write(recorded).close()
+
+
+def test_a_writer_that_was_killed_holds_nothing(recorded: Path) -> None:
+    code = f"""
+from pathlib import Path
+from steadyrl.store.run_directory import RunDirectory, claim_run_path
+store = RunDirectory.open_to_write(Path({str(recorded)!r}))
+print("writing", flush=True)
+input()
+"""
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"writing\n"
+        with pytest.raises(StoreError, match=f"process {process.pid} on"):
+            RunDirectory.open_to_write(recorded)
+        process.kill()
+        process.wait()
+        RunDirectory.open_to_write(recorded).close()
+
+
+def test_a_run_that_is_being_written_is_neither_resumed_nor_set_aside(
+    small_config: Make, tmp_path: Path
+) -> None:
+    writer = RunDirectory.create(tmp_path / "run", small_config())
+    writer.append_event("started", 0)
+    with pytest.raises(StoreError, match="is writing this run"):
+        resume(tmp_path / "run")
+    trial = Trial(name="x", config=small_config(), directory=tmp_path / "run")
+    with pytest.raises(StoreError, match="is writing this run"):
+        run_trial(trial)
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+    writer.close()
+
+
+def test_training_lets_go_of_the_run_however_it_ends(small_config: Make, tmp_path: Path) -> None:
+    def fail(_: Step) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        train(small_config(), tmp_path / "run", observers=Observers(step=fail))
+    RunDirectory.open_to_write(tmp_path / "run").close()
+
+
+def test_a_refused_run_closes_the_environments_it_had_made(
+    recorded: Path, small_config: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[Envs] = []
+    monkeypatch.setattr(Envs, "close", lambda envs: closed.append(envs))
+    with pytest.raises(StoreError):
+        train(small_config(), recorded)
+    assert len(closed) == 1
+
+
+def test_two_who_look_for_a_free_name_never_get_the_same(tmp_path: Path) -> None:
+    names = [claim_run_path(tmp_path / "runs" / "x.1").name for _ in range(3)]
+    assert names == ["x.1", "x.1-2", "x.1-3"]
+
+
+def test_a_run_that_cannot_begin_leaves_nothing(small_config: Make, tmp_path: Path) -> None:
+    with pytest.raises(EnvironmentFault):
+        train(small_config(environment__id="Nope-v0"), tmp_path / "runs" / "x", numbered=True)
+    assert list(tmp_path.iterdir()) == []

@@ -20,10 +20,10 @@ from steadyrl.algorithms.ddpg_learner import DDPGLearner, as_inputs
 from steadyrl.algorithms.inspect_ddpg import inspect
 from steadyrl.core.config import LiveConfig
 from steadyrl.core.configs.ddpg import DDPGConfig
+from steadyrl.core.horizon import value_bound
 from steadyrl.core.networks import DenseNetwork
 from steadyrl.core.records import Step
 from steadyrl.core.signals import Meter
-from steadyrl.core.value_bound import value_bound
 from steadyrl.environments.backends import Transitions
 from steadyrl.environments.envs import Envs, to_bounds
 from steadyrl.environments.evaluate import evaluate

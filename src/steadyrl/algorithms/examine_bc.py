@@ -95,13 +95,12 @@ def gradients(
     return {"policy": found}
 
 
-def last_batch(learner: BCLearner) -> NDArray[Any]:
-    """The batch that leapt: its rows' numbers and actions."""
+def last_batch(learner: BCLearner) -> dict[str, NDArray[Any]]:
+    """The batch that leapt: which transitions of the data, and their actions."""
     if learner.jump is None:
-        return np.zeros((0, 0), dtype=np.float32)
+        return {}
     rows = learner.jump.rows
-    numbers = learner.data.kept[rows].astype(np.float32)
-    return np.column_stack((numbers, learner.data.actions[rows]))
+    return {"transition": learner.data.kept[rows], "action": learner.data.actions[rows]}
 
 
 def tensors(learner: BCLearner) -> Iterator[tuple[str, Tensor]]:

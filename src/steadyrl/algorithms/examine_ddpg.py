@@ -6,9 +6,11 @@ Only measures. Nothing here draws from training's random streams or changes what
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from steadyrl.algorithms import ddpg
@@ -121,9 +123,17 @@ def _gradient(learner: DDPGLearner, config: DDPGConfig) -> dict[str, float]:
     }
 
 
-def last_batch(learner: DDPGLearner) -> np.ndarray:
-    """The rows of the last batch: observation, action, successor, reward, terminated."""
-    return learner.replay.fetch(learner.last_indices).rows.cpu().numpy().copy()
+def last_batch(learner: DDPGLearner) -> dict[str, NDArray[Any]]:
+    """The transitions of the last batch as they were stored, part by part."""
+    batch = learner.replay.fetch(learner.last_indices)
+    parts = {
+        "observation": batch.observations,
+        "action": batch.actions,
+        "next_observation": batch.next_observations,
+        "reward": batch.rewards[:, 0],
+        "terminated": batch.terminated[:, 0],
+    }
+    return {name: part.cpu().numpy().copy() for name, part in parts.items()}
 
 
 def tensors(learner: DDPGLearner, config: DDPGConfig) -> Iterator[tuple[str, Tensor]]:

@@ -100,18 +100,23 @@ def _layer_shares(network: ActingNetwork, gradient: Floats) -> list[float]:
     return [square / whole for square in squares]
 
 
-def last_batch(learner: OnPolicyLearner) -> NDArray[Any]:
-    """The newest rollout's rows: observations (unless images), advantage, return, log-probability.
+def last_batch(learner: OnPolicyLearner) -> dict[str, NDArray[Any]]:
+    """The newest rollout, part by part.
 
     Images are left out: a rollout of them is as large as a checkpoint, and rarely the culprit.
     """
     data = learner.last
     if data is None:
-        return np.zeros((0, 0), dtype=np.float32)
-    columns = (data.advantages, data.returns, data.log_probs)
-    seen = () if learner.images else (data.observations,)
-    joined = torch.cat((*seen, *(column[:, None] for column in columns)), dim=1)
-    return joined.cpu().numpy().copy()
+        return {}
+    parts = {} if learner.images else {"observation": data.observations}
+    parts |= {
+        "action": data.actions,
+        "log_probability": data.log_probs,
+        "value": data.values,
+        "advantage": data.advantages,
+        "return": data.returns,
+    }
+    return {name: part.cpu().numpy().copy() for name, part in parts.items()}
 
 
 def tensors(learner: OnPolicyLearner) -> Iterator[tuple[str, Tensor]]:

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from steadyrl.algorithms.ddpg_learner import DDPGLearner, as_inputs
 from steadyrl.core.configs.ddpg import DDPGConfig
+from steadyrl.core.horizon import value_bound
 from steadyrl.core.networks import dormant_share, norm
-from steadyrl.core.value_bound import value_bound
 from steadyrl.environments.envs import Envs
 from steadyrl.experience.replay import Batch
 

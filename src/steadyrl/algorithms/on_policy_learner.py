@@ -17,6 +17,7 @@ from steadyrl.core.advantages import advantages, explained_variance
 from steadyrl.core.configs.ppo import OnPolicyConfig
 from steadyrl.core.conv_network import SMALLEST, ConvNetwork
 from steadyrl.core.errors import ConfigError, TrainingDiverged
+from steadyrl.core.finite import all_finite
 from steadyrl.core.networks import ActingNetwork, DenseNetwork
 from steadyrl.core.noise_scale import NoiseMeter
 from steadyrl.core.normalize import RewardScale, RunningMoments
@@ -97,9 +98,8 @@ class OnPolicyLearner:
     def act(self, inputs: Array) -> NDArray[np.float32]:
         """The policy's outputs; a policy that puts out no numbers has diverged."""
         outputs = self.actor.act(inputs)
-        # A sum is finite only if all its terms are. Sampling would hide it: of logits that are
-        # not numbers it takes the first action, for ever.
-        if not math.isfinite(float(outputs.sum())):
+        # Sampling would hide it: of logits that are no numbers it takes the first action, for ever.
+        if not all_finite(outputs):
             raise TrainingDiverged(
                 f"the policy's outputs are not finite after {self.updates} updates: its weights "
                 "have diverged. Go back to the last good checkpoint and lower the learning rate, "

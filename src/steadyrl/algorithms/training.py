@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, cast
 
@@ -77,7 +78,8 @@ class Training:
     learner: Learner
     begin: Callable[[], Iterator[Step]]
     examine: Callable[[], dict[str, float]]  # a closer look, for probes
-    black_box: Callable[[], tuple[str | None, NDArray[Any]]]  # first bad tensor, last batch
+    # The first bad tensor's name, and the last batch, part by part.
+    black_box: Callable[[], tuple[str | None, dict[str, NDArray[Any]]]]
     gradients: Callable[..., dict[str, NDArray[Any]]]  # of a batch, by part; for their noise
     experience: Callable[[], int]  # samples there are to draw from
 
@@ -102,7 +104,7 @@ class Training:
 
 
 def prepare(config: RunConfig) -> Training:
-    """Everything a run needs, at its beginning."""
+    """Everything a run needs, at its beginning; whoever asks closes its `envs`."""
     device = choose_device(config.compute)
     torch.set_num_threads(config.compute.threads)
     if config.compute.precision == "bf16" and device.type == "cpu" and not has_fast_bf16():
@@ -112,7 +114,15 @@ def prepare(config: RunConfig) -> Training:
         )
     if isinstance(config, BCConfig):
         return _bc(config, device)
-    envs = Envs(config.environment, seed=config.seed)
+    with ExitStack() as undo:  # a learner that refuses leaves no environments behind
+        envs = Envs(config.environment, seed=config.seed)
+        undo.callback(envs.close)
+        training = _in_environments(config, envs, device)
+        undo.pop_all()
+    return training
+
+
+def _in_environments(config: RunConfig, envs: Envs, device: torch.device) -> Training:
     if isinstance(config, DDPGConfig):
         return _ddpg(config, envs, device)
     if isinstance(config, PPOConfig):

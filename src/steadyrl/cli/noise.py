@@ -64,7 +64,6 @@ def _train_first(name: str, overrides: dict[str, object], after: int | None) -> 
     from steadyrl.cli.progress import TrainingProgress
     from steadyrl.core.configs import load_config
     from steadyrl.run import default_name, train
-    from steadyrl.store.run_directory import free_run_path
 
     config = load_config(name, overrides)
     steps = max(1, config.total_env_steps // 5) if after is None else after
@@ -73,9 +72,9 @@ def _train_first(name: str, overrides: dict[str, object], after: int | None) -> 
             f"--after {steps} is too small: gradients need a trained run, at least 1."
         )
     config = config.replaced({"total_env_steps": steps})
-    path = free_run_path(Path("runs"), f"noise-{default_name(config)}")
+    wanted = Path("runs") / f"noise-{default_name(config)}"
     with TrainingProgress(f"training {name}", steps) as progress:
-        train(config, path, observers=progress.observers())
+        _, path = train(config, wanted, numbered=True, observers=progress.observers())
     return path
 
 

@@ -1,4 +1,4 @@
-"""`steadyrl replay`: go through the last moments of a failed run again, update by update."""
+"""`steadyrl replay`: go through the last moments of a failed run again, Step by small Step."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from steadyrl.core.errors import TrainingDiverged
 
 EPILOG = """\
 Continues from the run's last checkpoint in a folder of its own (runs are exact, so the same failure
-happens again), recording every single environment step until a number is not finite.
+happens again), recording as often as its trainer can until a number is not finite: DDPG after every
+step of its environments, behaviour cloning after every gradient step, PPO and TRPO after every
+update.
 
 example:
   steadyrl replay runs/ddpg-pendulum-v1-seed0
@@ -24,11 +26,11 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     parser.add_argument("--json", action="store_true", help="as JSON on stdout")
     arguments = parser.parse_args(argv)
     from steadyrl.run import fork
-    from steadyrl.store.run_directory import RunDirectory, free_run_path
+    from steadyrl.store.run_directory import RunDirectory, claim_run_path
 
     store = RunDirectory.open(arguments.run)
     step, _, _ = store.checkpoints.load_latest()
-    folder = free_run_path(arguments.run / "blackbox", "replay")
+    folder = claim_run_path(arguments.run / "blackbox" / "replay")
     changes = {"log_every": store.config.environment.count, "evaluation.episodes": 0}
     try:
         fork(arguments.run, step, changes, folder)

@@ -55,13 +55,15 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
 def _train(arguments: argparse.Namespace, overrides: dict[str, object]) -> int:
     config = load_config(arguments.config, overrides)
     from steadyrl.run import default_name, train
-    from steadyrl.store.run_directory import free_run_path
 
-    path = arguments.runs / arguments.name if arguments.name else None
-    path = path or free_run_path(arguments.runs, default_name(config))
+    path = arguments.runs / (arguments.name or default_name(config))
     with TrainingProgress(path.name, config.total_env_steps, quiet=arguments.quiet) as progress:
-        summary, _ = train(
-            config, path, observers=progress.observers(), guard=arguments.guard or "watch"
+        summary, path = train(
+            config,
+            path,
+            numbered=arguments.name is None,
+            observers=progress.observers(),
+            guard=arguments.guard or "watch",
         )
     return _conclude(summary.to_json(), path, as_json=arguments.json)
 

@@ -13,7 +13,8 @@ randomness goes on. Its state is the seed, the actions since and where it was re
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from contextlib import ExitStack, closing
+from typing import Any, cast
 
 import ale_py
 import gymnasium
@@ -41,6 +42,12 @@ class AtariBackend:
                     f"environment.settings.{name} is not yours to set for '{config.id}': the "
                     "trainer's reward_clip clips rewards, resets are steadyrl's own."
                 )
+        if settings.get("continuous") or settings.get("grayscale") is False:
+            raise EnvironmentFault(
+                f"environment '{config.id}' is played with buttons and grey frames: remove "
+                "'continuous' and 'grayscale' from environment.settings."
+            )
+        self._fires = settings.get("use_fire_reset", True) and _fire_button(config.id, settings)
         self._env: Any = gymnasium.make_vec(
             config.id,
             num_envs=config.count,
@@ -50,18 +57,15 @@ class AtariBackend:
         )
         self.observation_space = self._env.single_observation_space
         self.action_space = self._env.single_action_space
-        if settings.get("continuous") or settings.get("grayscale") is False:
-            raise EnvironmentFault(
-                f"environment '{config.id}' is played with buttons and grey frames: remove "
-                "'continuous' and 'grayscale' from environment.settings."
-            )
-        self._fires = settings.get("use_fire_reset", True) and _fire_button(config.id, settings)
         # ALE fires for one frame at the start, which sticky actions may swallow: then a policy that
         # never fires would wait for ever. A whole step of firing hardly ever fails.
         spec: Any = self._env.spec
         sticky = spec.kwargs.get("repeat_action_probability", 0.25) > 0
         self._fires_first = bool(self._fires) and sticky
-        self._env.reset(seed=0)
+        with ExitStack() as undo:
+            undo.callback(self._env.close)
+            self._env.reset(seed=0)
+            undo.pop_all()
         self._seeds: list[int | None] = [None] * config.count
         self._actions: list[list[int]] = [[] for _ in range(config.count)]
         self._resets: list[list[int]] = [[] for _ in range(config.count)]
@@ -157,7 +161,6 @@ class AtariBackend:
 def _fire_button(game: str, settings: Mapping[str, Any]) -> int:
     """The number of the action that only fires; 0 (do nothing) where a game has none."""
     chosen = {name: settings[name] for name in ("full_action_space",) if name in settings}
-    env: Any = gymnasium.make(game, **chosen)
-    meanings: list[str] = env.unwrapped.get_action_meanings()
-    env.close()
+    with closing(gymnasium.make(game, **chosen)) as env:
+        meanings: list[str] = cast(Any, env.unwrapped).get_action_meanings()
     return meanings.index("FIRE") if "FIRE" in meanings else 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -64,10 +65,13 @@ class SerialBackend:
 
     def __init__(self, config: EnvironmentConfig) -> None:
         settings: dict[str, Any] = dict(config.settings)
-        self._envs = [
-            _with_arrays(gymnasium.make(config.id, disable_env_checker=True, **settings))
-            for _ in range(config.count)
-        ]
+        self._envs: list[gymnasium.Env[Any, Any]] = []
+        with ExitStack() as undo:  # if one cannot be made, those before it are closed
+            for _ in range(config.count):
+                env = gymnasium.make(config.id, disable_env_checker=True, **settings)
+                undo.callback(env.close)
+                self._envs.append(_with_arrays(env))
+            undo.pop_all()
         self.observation_space = self._envs[0].observation_space
         self.action_space = self._envs[0].action_space
         self._seeds = [0] * config.count
@@ -109,8 +113,9 @@ class SerialBackend:
 
     def close(self) -> None:
         """Release what they hold."""
-        for env in self._envs:
-            env.close()
+        with ExitStack() as each:  # also those after one that fails to close
+            for env in self._envs:
+                each.callback(env.close)
 
 
 def _with_arrays(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
@@ -134,7 +139,10 @@ class VectorBackend:
         )
         self.observation_space = self._env.single_observation_space
         self.action_space = self._env.single_action_space
-        self._env.reset(seed=0)
+        with ExitStack() as undo:
+            undo.callback(self._env.close)
+            self._env.reset(seed=0)
+            undo.pop_all()
 
     def reset(self, index: int, seed: int) -> Array:
         """Begin an episode of one of them."""

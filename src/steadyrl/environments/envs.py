@@ -8,9 +8,9 @@ so an environment is a function of (seed, actions): its state is saved either by
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from steadyrl.core.configs.run import EnvironmentConfig
 from steadyrl.core.errors import EnvironmentFault, TrainingDiverged
+from steadyrl.core.finite import all_finite
 from steadyrl.core.seeding import integer_seed
 from steadyrl.environments.backends import Transitions
 from steadyrl.environments.make import make_backend
@@ -44,6 +45,12 @@ class Envs:
         self.id, self.count = config.id, config.count
         self._seed, self._purpose = seed, purpose
         self._backend = make_backend(config)
+        with ExitStack() as undo:
+            undo.callback(self._backend.close)
+            self._begin_all()
+            undo.pop_all()
+
+    def _begin_all(self) -> None:
         self.observation_space = self._backend.observation_space
         self.action_space = self._backend.action_space
         if not isinstance(self.observation_space, Box):
@@ -61,8 +68,7 @@ class Envs:
 
     def step(self, actions: Array) -> Transitions:
         """Step all; begin a new episode where one ended, after its end has been recorded."""
-        # A sum is finite only if all its terms are (infinities cannot cancel to a number).
-        if not math.isfinite(float(actions.sum())):
+        if not all_finite(actions):
             raise TrainingDiverged(
                 f"the policy's action at environment step {self.steps_taken} is not a number: its "
                 "weights are no longer finite. Go back to the last good checkpoint and lower the "
@@ -71,7 +77,7 @@ class Envs:
         result = self._backend.step(actions)
         next_observations, rewards = result.next_observations, result.rewards
         self.steps_taken += self.count
-        if not math.isfinite(float(next_observations.sum()) + float(rewards.sum())):
+        if not all_finite(next_observations, rewards):
             self._refuse_non_finite(next_observations, rewards)
         self._totals += rewards
         self._lengths += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,7 +46,13 @@ def evaluate(policy: Policy, config: RunConfig, *, index: int, gamma: float) -> 
     """
     count = config.evaluation.episodes
     environment = config.environment.model_copy(update={"count": count})
-    envs = Envs(environment, seed=config.seed, purpose=f"evaluation {index}")
+    with closing(Envs(environment, seed=config.seed, purpose=f"evaluation {index}")) as envs:
+        return _play(policy, envs, gamma)
+
+
+def _play(policy: Policy, envs: Envs, gamma: float) -> Evaluation:
+    """The first episode of each copy."""
+    count = envs.count
     starts, discounted, discount = envs.observations.copy(), np.zeros(count), 1.0
     running = np.ones(count, dtype=bool)
     while running.any():
@@ -61,5 +68,4 @@ def evaluate(policy: Policy, config: RunConfig, *, index: int, gamma: float) -> 
     first: dict[int, Episode] = {}
     for episode in envs.finished:
         first.setdefault(episode.copy, episode)
-    envs.close()
     return Evaluation(starts, tuple(first[copy] for copy in range(count)), discounted)

@@ -7,6 +7,7 @@ the same start (do small errors add up?).
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -60,30 +61,27 @@ def replay(run: Path, *, trajectories: int = 5, seeds: list[int] | None = None) 
         config.demonstrations.model_copy(update={"drop_zero_actions": False})
     )
     count = min(trajectories, data.trajectories)
-    starts = seeds or _known_seeds(config, count)
-    environment = None if starts is None else _environment(config, data.trajectory(0))
-    space = None if environment is None else environment.action_space
-    spread = data.observations.std(axis=0)
-    scale = np.where(spread > 1e-6, spread, 1.0)
-
-    def act(seen: Any) -> Any:
-        return within(learner.policy(np.asarray(seen)[None], config), space)[0]
-
-    prediction: list[Floats] = []
-    again: list[Floats] = []
-    alone: list[Floats] = []
-    returns: dict[str, list[float]] = {"recorded": [], "clone": []}
-    for number in range(count):
-        part = data.trajectory(number)
+    parts = [data.trajectory(number) for number in range(count)]
+    prediction = []
+    for part in parts:
         wanted = learner.policy(part.observations, config)
         errors = ((wanted - part.actions) ** 2).mean(axis=1) / (learner.action_variance + 1e-12)
         prediction.append(errors.astype(np.float64))
-        if starts is None or environment is None or number >= len(starts):
-            continue
-        for chosen, curves, name in ((None, again, "recorded"), (act, alone, "clone")):
-            seen, total = _roll(environment, starts[number], part.actions, chosen)
-            curves.append(_distance(seen, part.observations, scale))
-            returns[name].append(total)
+    again: list[Floats] = []
+    alone: list[Floats] = []
+    returns: dict[str, float] = {}
+    starts = seeds or _known_seeds(config, count)
+    if starts is not None:
+        spread = data.observations.std(axis=0)
+        scale = np.where(spread > 1e-6, spread, 1.0)
+        with closing(_environment(config, parts[0])) as environment:
+
+            def act(seen: Any) -> Any:
+                means = learner.policy(np.asarray(seen)[None], config)
+                return within(means, environment.action_space)[0]
+
+            again, returns["recorded"] = _roll_all(environment, parts, starts, None, scale)
+            alone, returns["clone"] = _roll_all(environment, parts, starts, act, scale)
     verdict, because = judge(
         _mean(prediction), _mean(again), _mean(alone), late=(_farthest(again), _late(alone))
     )
@@ -94,7 +92,7 @@ def replay(run: Path, *, trajectories: int = 5, seeds: list[int] | None = None) 
         prediction=_mean(prediction).tolist(),
         recorded=_mean(again).tolist(),
         clone=_mean(alone).tolist(),
-        returns={name: float(np.mean(values)) for name, values in returns.items() if values},
+        returns=returns,
     )
 
 
@@ -151,12 +149,25 @@ def _environment(config: BCConfig, first: Demonstrations) -> Any:
         raise EnvironmentFault(f"environment.id = '{config.environment.id}': {error}") from None
     seen = env.observation_space.shape or ()
     if np.prod(seen) != np.prod(first.observations.shape[1:]):
+        env.close()
         raise ConfigError(
             f"environment.id = '{config.environment.id}' shows {np.prod(seen)} numbers, the "
             f"recordings hold {np.prod(first.observations.shape[1:])}. Name the environment they "
             "were recorded in when training."
         )
     return env
+
+
+def _roll_all(
+    env: Any, parts: list[Demonstrations], starts: list[int], act: Any, scale: Any
+) -> tuple[list[Floats], float]:
+    """Distances from the recordings that have a start, and the mean return."""
+    curves, totals = [], []
+    for part, start in zip(parts, starts, strict=False):
+        seen, total = _roll(env, start, part.actions, act)
+        curves.append(_distance(seen, part.observations, scale))
+        totals.append(total)
+    return curves, float(np.mean(totals))
 
 
 def _roll(env: Any, seed: int, actions: Any, act: Any) -> tuple[Floats, float]:

@@ -6,7 +6,8 @@ and the actor apart, batches drawn as training draws them and as stretches in ti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -103,7 +104,18 @@ def measure_noise(
             f"micro_batches = {micro_batches}, draws = {draws}: use at least {FEWEST} of both, or "
             "there is no interval. 50 is the least that makes a useful one."
         )
-    training, content = at_newest_checkpoint(path)
+    with at_newest_checkpoint(path) as training:
+        return _measure(training, path, batch_sizes, micro_batches, draws, say)
+
+
+def _measure(
+    training: Training,
+    path: Path,
+    batch_sizes: Sequence[int],
+    micro_batches: int,
+    draws: int,
+    say: Callable[[str], None],
+) -> NoiseReport:
     config = training.live.now
     generator = np.random.default_rng(derived_seed(config.seed, "noise"))
     batch = int(getattr(config, "batch_size", 0) or getattr(config, "minibatch_size", 0))
@@ -117,11 +129,10 @@ def measure_noise(
     for size in sorted(set(batch_sizes)):
         say(f"{draws} batches of {size:,}")
         at_size[size] = noise_at(training, "drawn", size, draws, generator)
-    training.envs.close()
     return NoiseReport(
         run=str(path),
         env_steps=training.envs.steps_taken,
-        content=content,
+        content=training.experience(),
         batch_size=batch,
         parts=parts,
         variances=[
@@ -131,16 +142,17 @@ def measure_noise(
     )
 
 
-def at_newest_checkpoint(path: Path) -> tuple[Training, int]:
-    """A run's learner as it stands on disk, and how many transitions it remembers."""
+@contextmanager
+def at_newest_checkpoint(path: Path) -> Iterator[Training]:
+    """A run's learner as it stands on disk, with something to draw from."""
     store = RunDirectory.open(path)
     step, state, _ = store.checkpoints.load_latest()
     training = prepare(store.config)
-    training.load_state_dict(state)
-    content = training.experience()
-    if not content:
-        raise ConfigError(f"{path}: nothing has been experienced yet at Step {step}.")
-    return training, content
+    with closing(training.envs):
+        training.load_state_dict(state)
+        if not training.experience():
+            raise ConfigError(f"{path}: nothing has been experienced yet at Step {step}.")
+        yield training
 
 
 def noise_at(

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import numpy as np
 
 from steadyrl.algorithms.training import prepare
+from steadyrl.core.configs.bc import NO_ENVIRONMENT
 from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.errors import SteadyError
+from steadyrl.core.horizon import horizon
 from steadyrl.environments.envs import Envs
 from steadyrl.stability.check import Concern
 from steadyrl.stability.detectors import DEFAULT
@@ -38,8 +42,10 @@ def _training_concerns(config: RunConfig) -> list[Concern]:
     )
     rules = [rule for rule in DEFAULT if rule.id in INVARIANTS]
     monitor = Monitor(short, detectors=rules)
-    for step in prepare(short).steps:
-        monitor.observe(step)
+    training = prepare(short)
+    with closing(training.envs):
+        for step in training.steps:
+            monitor.observe(step)
     texts = {rule.id: rule for rule in rules}
     return [
         _concern(f.rule, f.name, f.severity, f.message, texts[f.rule].why, "Fix the code.")
@@ -48,7 +54,17 @@ def _training_concerns(config: RunConfig) -> list[Concern]:
 
 
 def _environment_concerns(config: RunConfig) -> list[Concern]:
-    first, second = (Envs(config.environment, seed=config.seed) for _ in range(2))
+    if config.environment.id == NO_ENVIRONMENT:
+        return []
+    with (
+        closing(Envs(config.environment, seed=config.seed)) as first,
+        closing(Envs(config.environment, seed=config.seed)) as second,
+    ):
+        return _played(first, second, config)
+
+
+def _played(first: Envs, second: Envs, config: RunConfig) -> list[Concern]:
+    """Random play, side by side: whether equal seeds give equal lives, and what they teach."""
     generator = np.random.default_rng(config.seed)
     first.action_space.seed(int(generator.integers(1 << 31)))
     concerns = []
@@ -70,10 +86,7 @@ def _environment_concerns(config: RunConfig) -> list[Concern]:
                 "Draw all randomness from self.np_random, seeded in reset(seed=...).",
             )
         )
-    concerns += _termination_incentive(first, np.concatenate(rewards), config)
-    first.close()
-    second.close()
-    return concerns
+    return concerns + _termination_incentive(first, np.concatenate(rewards), config)
 
 
 def _termination_incentive(envs: Envs, rewards: np.ndarray, config: RunConfig) -> list[Concern]:
@@ -83,9 +96,12 @@ def _termination_incentive(envs: Envs, rewards: np.ndarray, config: RunConfig) -
     if not failed or len(failed) < 0.9 * len(episodes) or rewards.max() >= 0:
         return []
     step_cost, worst = -float(np.median(rewards)), -float(rewards.min())
-    horizon = 1.0 / (1.0 - getattr(config, "gamma", 0.99))
-    if worst >= 0.5 * step_cost * horizon:
+    gamma = getattr(config, "gamma", 0.99)
+    if worst >= 0.5 * step_cost * horizon(gamma):
         return []  # something, probably the end itself, costs as much as living on
+    penalty = "Give failure a penalty near a step's cost / (1 - gamma)"
+    if gamma >= 1.0:
+        penalty = "Use a gamma below 1 and a penalty near a step's cost / (1 - gamma)"
     return [
         _concern(
             "P003",
@@ -94,7 +110,7 @@ def _termination_incentive(envs: Envs, rewards: np.ndarray, config: RunConfig) -
             f"all rewards of random play are negative (median {-step_cost:,.4g}), all "
             f"{len(failed)} episodes terminated, and no end cost more than {worst:,.4g}",
             "If ending an episode is failure, failing at once is the best policy here.",
-            "Give failure a penalty near a step's cost / (1 - gamma), or reward survival.",
+            f"{penalty}, or reward survival.",
         )
     ]
 

@@ -24,6 +24,7 @@ from steadyrl.experiments.executor import Executor
 from steadyrl.run import GuardMode, fork, resume, train
 from steadyrl.stability.detectors.non_finite import RULE as NON_FINITE
 from steadyrl.store.checkpoints import has_checkpoint
+from steadyrl.store.lock import WriterLock
 from steadyrl.store.run_directory import RunDirectory
 
 
@@ -162,9 +163,10 @@ def is_this(trial: Trial) -> bool:
 
 def set_aside(path: Path) -> None:
     """What cannot be gone on with makes room, and is kept."""
+    if not path.exists():
+        return
     number = 1
-    while path.exists():
-        aside = path.with_name(f"{path.name}-abandoned-{number}")
+    while (aside := path.with_name(f"{path.name}-abandoned-{number}")).exists():
         number += 1
-        if not aside.exists():
-            path.rename(aside)
+    with WriterLock(path):  # not while another process is just beginning it
+        path.rename(aside)

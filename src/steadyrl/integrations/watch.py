@@ -36,9 +36,8 @@ from steadyrl.stability.detectors.non_finite import RULE as NON_FINITE
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.prescribe import prescriptions
 from steadyrl.stability.remedies import REMEDIES
-from steadyrl.store.files import write_atomically
 from steadyrl.store.foreign.mapping import OWN, NameTable, load_table, telling
-from steadyrl.store.run_directory import RunDirectory, free_run_path
+from steadyrl.store.run_directory import RunDirectory, claim_run_path
 
 T = TypeVar("T")
 
@@ -73,8 +72,7 @@ class Watch:
         self._names = names if isinstance(names, NameTable) else load_table(names)
         self._say = say
         self._told: set[str] = set()
-        path = Path(path)
-        self.path = free_run_path(path.parent, path.name)
+        self.path = Path(path)
         self.config = config_of(known, self._names)
         self._store: RunDirectory | None = None
         self._began = time.monotonic()
@@ -234,13 +232,14 @@ class Watch:
             self.close("interrupted" if kind is KeyboardInterrupt else "failed", str(error))
 
     def _begin(self, _store: RunDirectory | None = None) -> None:
+        self.path = claim_run_path(self.path)
         self._store = RunDirectory.create(self.path, self.config)
         self._store.append_event("started", 0, source=self.config.source)
         self._machine = MachineMeter(self.path)
 
     def _begin_again(self, _store: RunDirectory | None = None) -> None:
-        write_atomically(self.path / "config.yaml", self.config.to_yaml().encode())
-        self._store = RunDirectory.open(self.path)
+        self._store = RunDirectory.open_to_write(self.path)
+        self._store.write_config(self.config)
         self._monitor = Monitor(self.config)
         for step in self._store.steps():  # the monitor is a function of the recorded Steps
             self._monitor.observe(step)

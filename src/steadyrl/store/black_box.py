@@ -1,15 +1,16 @@
 """The black box: what was going on when the first number stopped being finite.
 
-blackbox/minibatch.npz    rows of the last batch
+blackbox/minibatch.npz    the last batch, an array for each of its parts
 blackbox/steps.jsonl      the last Steps
-blackbox/about.json       why, the first bad tensor's name, and the command that replays it
+blackbox/about.json       why, the first bad tensor's name, the shapes of the batch's parts, and the
+                          command that replays it
 """
 
 from __future__ import annotations
 
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ def write_black_box(
     *,
     because: str,
     bad: str | None,
-    batch: np.ndarray[Any, Any],
+    batch: Mapping[str, Any],  # arrays
     steps: Sequence[dict[str, Any]],
 ) -> Path:
     """Write the box; the config lies beside it in the run directory."""
@@ -33,14 +34,14 @@ def write_black_box(
     with disk_errors(folder):
         folder.mkdir(exist_ok=True)
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, rows=batch)
+    np.savez_compressed(buffer, **batch)
     write_atomically(folder / "minibatch.npz", buffer.getvalue())
     lines = "".join(json.dumps(step, allow_nan=False) + "\n" for step in steps)
     write_atomically(folder / "steps.jsonl", lines.encode())
     about = {
         "because": because,
         "first_bad_tensor": bad,
-        "columns": "observation, action, next observation, reward, terminated",
+        "minibatch": {name: list(part.shape) for name, part in batch.items()},
         "replay": f"steadyrl replay {run}",
     }
     write_atomically(folder / "about.json", json.dumps(about, indent=2).encode())

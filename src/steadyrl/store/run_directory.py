@@ -3,12 +3,12 @@
 config.yaml     complete and resolved          steps.jsonl    one Step per line
 events.jsonl    changes, evaluations, ...      tensorboard/   mirror of the Steps
 checkpoints/    see checkpoints.py             summary.json   how it ended
+.lock           see lock.py                    abandoned-N.jsonl  left by the guard
 """
 
 from __future__ import annotations
 
 import json
-import os
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +22,7 @@ from steadyrl.core.records import Change, RunSummary, Step
 from steadyrl.store.checkpoints import Checkpoints
 from steadyrl.store.files import JsonLines, disk_errors, write_atomically
 from steadyrl.store.intact import damage_problem, is_event, is_step, step_problems
+from steadyrl.store.lock import WriterLock
 
 if TYPE_CHECKING:
     from steadyrl.store.tensorboard import TensorBoardMirror
@@ -41,23 +42,30 @@ class RunDirectory:
         self._events = JsonLines(path / "events.jsonl", is_event)
         self._step_problems: list[str] | None = None  # as of the last reading to the end
         self._mirror: TensorBoardMirror | None = None
+        self._lock = WriterLock(path)
 
     @classmethod
     def create(cls, path: Path, config: RunConfig) -> RunDirectory:
-        """A new, empty run; refuses a folder that already holds one."""
-        if (path / "config.yaml").exists():
-            raise StoreError(
-                f"{path}: there is a run here already. Continue it with --resume {path}, "
-                "or choose another --name."
-            )
+        """A new, empty run, to write in until it is closed; refuses a folder that holds one."""
+        store = cls(path, config)
         with disk_errors(path):
             path.mkdir(parents=True, exist_ok=True)
-        write_atomically(path / "config.yaml", config.to_yaml().encode())
-        return cls(path, config)
+        store._lock.acquire()
+        try:
+            if (path / "config.yaml").exists():
+                raise StoreError(
+                    f"{path}: there is a run here already. Continue it with --resume {path}, "
+                    "or choose another --name."
+                )
+            store.write_config(config)
+        except BaseException:
+            store._lock.release()
+            raise
+        return store
 
     @classmethod
     def open(cls, path: Path) -> RunDirectory:
-        """An existing run."""
+        """An existing run, to read."""
         file = path / "config.yaml"
         if not file.is_file():
             raise RunNotFound(f"{path}: no run here (there is no config.yaml).")
@@ -66,6 +74,18 @@ class RunDirectory:
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"{file}: cannot be read as text: {error}.") from None
         return cls(path, parse_config(read_yaml(text, source=str(file)), source=str(file)))
+
+    @classmethod
+    def open_to_write(cls, path: Path) -> RunDirectory:
+        """An existing run, to write in until it is closed; refused while another does."""
+        store = cls.open(path)
+        store._lock.acquire()
+        return store
+
+    def write_config(self, config: RunConfig) -> None:
+        """The settings that the run is recorded under."""
+        write_atomically(self.path / "config.yaml", config.to_yaml().encode())
+        self.config = config
 
     def append_step(self, step: Step) -> None:
         """Record a Step, and as an event the evaluation it may carry."""
@@ -183,10 +203,13 @@ class RunDirectory:
         return record if isinstance(record, dict) else None
 
     def close(self) -> None:
-        """Let go of all files."""
-        self._steps.close()
-        self._events.close()
-        self._close_mirror()
+        """Let go of all files, and let others write."""
+        try:
+            self._steps.close()
+            self._events.close()
+            self._close_mirror()
+        finally:
+            self._lock.release()
 
     def _mirror_anew(self) -> None:
         """Show the Steps that stand, and nothing else."""
@@ -224,10 +247,16 @@ class RunDirectory:
         return max([*self.checkpoints.steps(), ended if isinstance(ended, int) else 0])
 
 
-def free_run_path(parent: Path, name: str) -> Path:
-    """The first of name, name-2, name-3 ... that is not taken."""
-    candidate, number = parent / name, 1
-    while os.path.lexists(candidate):
-        number += 1
-        candidate = parent / f"{name}-{number}"
-    return candidate
+def claim_run_path(path: Path) -> Path:
+    """The first of path, path-2, path-3 ... that is free, as a folder: no other will take it."""
+    candidate, number = path, 1
+    with disk_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        while True:
+            try:
+                candidate.mkdir()
+            except FileExistsError:
+                number += 1
+                candidate = path.with_name(f"{path.name}-{number}")
+            else:
+                return candidate

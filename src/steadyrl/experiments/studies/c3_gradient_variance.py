@@ -30,11 +30,13 @@ def run(folder: Path, seeds: int, quick: bool, executor: Executor, say: Say) -> 
     rows, covered = [], dict[str, list[bool]]()
     ratios = dict[str, list[float]]()
     for trial in trials:
-        training, _ = at_newest_checkpoint(trial.directory)
         generator = np.random.default_rng(trial.config.seed)
-        for scheme in SCHEMES:
-            small = noise_at(training, scheme, SMALL, draws, generator)
-            large = noise_at(training, scheme, LARGE, draws, generator)
+        with at_newest_checkpoint(trial.directory) as training:
+            measured = {
+                scheme: [noise_at(training, scheme, n, draws, generator) for n in (SMALL, LARGE)]
+                for scheme in SCHEMES
+            }
+        for scheme, (small, large) in measured.items():
             for part, noise in small.items():
                 value, low, high = (
                     EXPECTED * figure for figure in variance_ratio(noise, large[part])
@@ -44,7 +46,6 @@ def run(folder: Path, seeds: int, quick: bool, executor: Executor, say: Say) -> 
                 rows.append(
                     (trial.name, part, _drawn(scheme), f"{value:.2f} ({low:.2f} to {high:.2f})")
                 )
-        training.envs.close()
     shares = {scheme: float(np.mean(hits)) for scheme, hits in covered.items()}
     means = {scheme: float(np.mean(values)) for scheme, values in ratios.items()}
     verdict, because = decide(shares, means)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-
+from steadyrl.core.horizon import horizon
 from steadyrl.stability.rules import Case, Cause, Weight
 
 BLIND = 3.0  # steps ahead
@@ -15,12 +14,12 @@ def weigh(case: Case) -> Weight:
     length = case.window.latest("rollout.length_mean")
     if gamma is None or not case.found("D011", "D106", "D009"):
         return Weight(0.0)
-    horizon = 1.0 / (1.0 - gamma) if gamma < 1.0 else math.inf
-    if horizon > 0.1 * length:
-        return Weight(0.05, (), (f"the horizon of {horizon:.0f} steps is long enough",))
-    seen = f"gamma {gamma:g} looks {horizon:.1f} steps ahead in episodes of {length:.0f}"
+    ahead = horizon(gamma)
+    if ahead > 0.1 * length:
+        return Weight(0.05, (), (f"the horizon of {ahead:.0f} steps is long enough",))
+    seen = f"gamma {gamma:g} looks {ahead:.1f} steps ahead in episodes of {length:.0f}"
     # Some tasks are learned with ten steps (Pendulum is, at gamma 0.9), none with three.
-    return Weight(0.75 if horizon <= BLIND else 0.4, (seen,))
+    return Weight(0.75 if ahead <= BLIND else 0.4, (seen,))
 
 
 CAUSE = Cause(

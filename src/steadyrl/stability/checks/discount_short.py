@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.horizon import horizon
 from steadyrl.stability.rules import Check, Sighting
 
 
@@ -11,7 +12,7 @@ def check(config: RunConfig) -> Sighting | None:
     gamma = getattr(config, "gamma", None)
     if gamma is None or gamma >= 0.9:
         return None
-    return Sighting(f"gamma {gamma:g} sees {1.0 / (1.0 - gamma):.1f} steps ahead", {"gamma": gamma})
+    return Sighting(f"gamma {gamma:g} sees {horizon(gamma):.1f} steps ahead", {"gamma": gamma})
 
 
 CHECK = Check(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.horizon import horizon
 from steadyrl.stability.rules import Check, Sighting
 
 
@@ -14,10 +17,13 @@ def check(config: RunConfig) -> Sighting | None:
     alive, penalty = settings.get("alive_cost", 0.5), settings.get("termination_penalty", 0.0)
     if not isinstance(alive, float | int) or not isinstance(penalty, float | int):
         return None
-    living = alive / (1.0 - getattr(config, "gamma", 0.99))
-    if alive <= 0 or penalty >= living:
+    if alive <= 0:
         return None
-    message = f"living on costs {living:.3g} steps' worth, ending the episode {penalty:.3g}"
+    living = alive * horizon(getattr(config, "gamma", 0.99))
+    if penalty >= living:
+        return None
+    cost = f"{living:.3g} steps' worth" if living < math.inf else "more than any penalty"
+    message = f"living on costs {cost}, ending the episode {penalty:.3g}"
     return Sighting(message, {"alive_cost": alive, "termination_penalty": penalty})
 
 

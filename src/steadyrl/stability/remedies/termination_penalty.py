@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.horizon import horizon
 from steadyrl.stability.rules import Remedy
 from steadyrl.stability.window import Window
 
@@ -13,9 +14,9 @@ from steadyrl.stability.window import Window
 def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
     """For our residual-control task, whose penalty is in units of one step's cost."""
     settings, gamma = config.environment.settings, getattr(config, "gamma", 0.99)
-    if not config.environment.id.endswith("ResidualControl-v0"):
-        return None
-    penalty = round(0.75 / (1.0 - gamma), 1)
+    if not config.environment.id.endswith("ResidualControl-v0") or gamma >= 1.0:
+        return None  # without a discount no penalty is as dear as living on
+    penalty = round(0.75 * horizon(gamma), 1)
     current = settings.get("termination_penalty", 0.0)
     if isinstance(current, float | int) and current >= penalty:
         return None

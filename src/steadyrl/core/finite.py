@@ -1,0 +1,21 @@
+"""Whether numbers are numbers, asked in every step of every environment."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def all_finite(*arrays: NDArray[Any]) -> bool:
+    """Whether no array holds a NaN or an infinity.
+
+    A sum is finite only if all its terms are, and quick. Large terms may overflow it: then each is
+    looked at.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        if math.isfinite(sum(float(array.sum()) for array in arrays)):
+            return True
+    return all(bool(np.isfinite(array).all()) for array in arrays)

@@ -1,0 +1,291 @@
+"""How many small faults would the tests notice? Run by `make test-mutants`.
+
+    python -m tests.mutants.run [group ...] [--sample N] [--only PART_OF_A_PATH]
+
+pytest collects the group's tests once. For each fault a child is forked that puts the fault into
+the modules already loaded and runs the tests that call the function concerned, the most specific
+ones first, until one fails or their time is up. What no test notices is listed after the table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+import pickle
+import random
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from _pytest.runner import runtestprotocol
+
+from tests.mutants.operators import Mutant, mutants_of
+
+SOURCES = Path(__file__).resolve().parents[2] / "src"
+SECONDS = 3.0  # of tests that a fault is exposed to
+OPTIONS = (
+    *("-q", "-p", "no:cacheprovider", "-o", "tmp_path_retention_policy=none"),
+    # It compares all limits with a page that is generated from them: it would notice anything.
+    *("--deselect", "tests/rules/test_rules.py::test_docs_rules_is_what_the_rules_say"),
+)
+
+# What is mutated, and the tests that are asked.
+GROUPS: Mapping[str, tuple[str, str]] = {
+    "stability": (
+        "stability/[!e]*.py stability/controllers/*.py",  # explain.py only words things
+        "rules unit/test_window.py unit/test_robust_statistics.py unit/test_monitor.py "
+        "unit/test_diagnose.py unit/test_choice_of_remedies.py unit/test_controllers.py "
+        "unit/test_foreign_runs.py",
+    ),
+    "rules": (
+        "stability/detectors/*.py stability/causes/*.py stability/remedies/*.py "
+        "stability/probes/*.py stability/checks/*.py",
+        "rules",
+    ),
+    "foreign": (
+        "store/foreign/*.py",
+        "unit/test_series.py unit/test_tables.py unit/test_name_tables.py "
+        "unit/test_event_records.py unit/test_run_folders.py unit/test_foreign_runs.py "
+        "unit/test_event_files.py unit/test_fuzz_readers.py",
+    ),
+    "experiments": (
+        "verdict.py experiments/rescue.py experiments/candidates.py experiments/compare.py "
+        "experiments/ladder.py experiments/gates.py experiments/statistics.py",
+        "unit/test_rescue.py unit/test_compare.py unit/test_ladder.py unit/test_statistics.py "
+        "unit/test_gates.py unit/test_guard.py unit/test_foreign_runs.py",
+    ),
+}
+
+
+@dataclass
+class Known:
+    """What one test does when nothing is wrong."""
+
+    item: pytest.Item
+    seconds: float
+    calls: set[tuple[str, int]]  # files and first lines of the functions it calls
+
+
+class Mutations:
+    """A pytest plugin that runs the tests once for each fault."""
+
+    def __init__(self, files: Sequence[Path], sample: int) -> None:
+        self._todo = [(file, mutant) for file in files for mutant in mutants_of(file.read_text())]
+        if sample and sample < len(self._todo):
+            self._todo = sorted(
+                random.Random(0).sample(self._todo, sample), key=lambda p: (p[0], p[1].line)
+            )
+        self._files = {str(file) for file in files}
+        self.survivors: list[tuple[Path, Mutant]] = []
+        self.counts: Counter[Path] = Counter()
+        self._kills: Counter[tuple[Path, str]] = Counter()
+        self._trusted: dict[str, bool] = {}
+
+    def pytest_configure(self) -> None:
+        """Random tests try the same examples each time, and remember none."""
+        from hypothesis import Phase, settings
+
+        phases = [Phase.explicit, Phase.generate]
+        settings.register_profile(
+            "mutants", database=None, derandomize=True, deadline=None, phases=phases
+        )
+        settings.load_profile("mutants")
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """In place of running each test once."""
+        session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined] # once for all
+        found = pickle.loads(_in_child(lambda: pickle.dumps(self._watched(session.items)))[1])
+        tests = [Known(i, *found[i.nodeid]) for i in session.items if i.nodeid in found]
+        for file, mutant in self._todo:
+            self.counts[file] += 1
+            if not self._noticed(file, mutant, tests):
+                self.survivors.append((file, mutant))
+        return True
+
+    def _noticed(self, file: Path, mutant: Mutant, tests: list[Known]) -> bool:
+        while True:
+            chosen = list(_chosen(tests, file, mutant, self._kills))
+            limit = int(10 + 5 * sum(test.seconds for test in chosen))
+            code, said = _in_child(lambda: _exposed(file, mutant, chosen), limit)  # noqa: B023
+            if not said:
+                return code != 0  # crashed, or did not end
+            killer = next((test for test in chosen if test.item.nodeid == said.decode()), None)
+            self._kills[file, said.decode()] += 1
+            if killer is None or self._sound(killer):
+                return True
+            tests.remove(killer)
+
+    def _sound(self, test: Known) -> bool:
+        """Whether a test passes alone where nothing is wrong."""
+        if test.item.nodeid not in self._trusted:
+            _, said = _in_child(lambda: b"passed" if _passes(test.item) else b"")
+            self._trusted[test.item.nodeid] = bool(said)
+            if not said:
+                sys.stderr.write(f"{test.item.nodeid} fails alone, and is not asked.\n")
+        return self._trusted[test.item.nodeid]
+
+    def _watched(self, items: Sequence[pytest.Item]) -> dict[str, tuple[float, set[Any]]]:
+        """Each passing test's time, and which functions of the files it calls."""
+        result = {}
+        for item in items:
+            calls: set[tuple[str, int]] = set()
+
+            def note(frame: Any, event: str, _: Any, calls: set[Any] = calls) -> None:
+                if event == "call" and frame.f_code.co_filename in self._files:
+                    calls.add((frame.f_code.co_filename, frame.f_code.co_firstlineno))
+
+            sys.setprofile(note)
+            start = time.perf_counter()
+            passed = _passes(item)
+            sys.setprofile(None)
+            if passed and calls:
+                result[item.nodeid] = (time.perf_counter() - start, calls)
+        return result
+
+
+def _chosen(
+    tests: Sequence[Known], file: Path, mutant: Mutant, kills: Counter[tuple[Path, str]]
+) -> Iterator[Known]:
+    """Tests that reach the fault: those that found one here before, then the most specific."""
+    first, last = mutant.scope
+    here = [test for test in tests if any(name == str(file) for name, _ in test.calls)]
+    called = [
+        test
+        for test in here
+        if any(name == str(file) and first <= line <= last for name, line in test.calls)
+    ]
+    left = SECONDS
+    for test in sorted(
+        called or here,  # what runs at import is called by no test
+        key=lambda t: (-kills[file, t.item.nodeid], len(t.calls) * (t.seconds + 0.01)),
+    ):
+        if test.seconds <= left:
+            left -= test.seconds
+            yield test
+
+
+def _exposed(file: Path, mutant: Mutant, tests: Sequence[Known]) -> bytes:
+    """The name of the first test that fails with the fault in place."""
+    try:
+        put_in_place(file, mutant.tree(file.read_text()))
+    except Exception as error:
+        return f"import: {error}".encode()
+    return next((t.item.nodeid.encode() for t in tests if not _passes(t.item)), b"")
+
+
+def _passes(item: pytest.Item) -> bool:
+    return all(not report.failed for report in runtestprotocol(item, log=False, nextitem=None))
+
+
+def _in_child(work: Any, seconds: int = 0) -> tuple[int, bytes]:
+    """What a forked child makes of it; a code other than 0 if it crashed or took too long."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        signal.alarm(seconds)
+        try:
+            with os.fdopen(writing, "wb") as pipe:
+                pipe.write(work())
+        except BaseException:
+            traceback.print_exc(file=sys.__stderr__)
+            os._exit(1)
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        said = pipe.read()
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), said
+
+
+def put_in_place(file: Path, tree: ast.Module) -> None:
+    """Give a loaded module, and whoever imported from it, the code and values of another text."""
+    name = ".".join(file.relative_to(SOURCES).with_suffix("").parts).removesuffix(".__init__")
+    module = sys.modules[name]
+    kept = ("__name__", "__file__", "__package__", "__spec__", "__path__", "__builtins__")
+    fresh = {key: vars(module)[key] for key in kept if key in vars(module)}
+    exec(compile(tree, str(file), "exec"), fresh)
+    for key, new in fresh.items():
+        old = vars(module).get(key)
+        if key.startswith("__") or isinstance(old, ModuleType) or old is new:
+            continue
+        if not _grafted(old, new) and (isinstance(old, np.ndarray) or repr(old) != repr(new)):
+            for other in list(sys.modules.values()):
+                if getattr(other, "__dict__", {}).get(key) is old:
+                    setattr(other, key, new)
+
+
+def _grafted(old: Any, new: Any) -> bool:
+    """Functions, classes and rules stay the objects that others hold, and change inside."""
+    if isinstance(old, FunctionType):
+        old.__code__, old.__defaults__ = new.__code__, new.__defaults__
+        old.__kwdefaults__ = new.__kwdefaults__
+        return True
+    if isinstance(old, type):
+        for key, member in vars(new).items():
+            mine = _function(vars(old).get(key))
+            if isinstance(mine, FunctionType) and mine.__code__.co_filename != "<string>":
+                _grafted(mine, _function(member))
+        return True
+    if hasattr(old, "__wrapped__"):  # cached
+        old.cache_clear()
+        return _grafted(old.__wrapped__, new.__wrapped__)
+    if hasattr(old, "__dataclass_fields__") and hasattr(old, "__dict__"):
+        vars(old).update(vars(new))
+        return True
+    return False
+
+
+def _function(member: Any) -> Any:
+    """What a property, a class method or a cache is made of."""
+    for part in ("fget", "__func__", "__wrapped__", "func"):
+        member = getattr(member, part, member)
+    return member
+
+
+def main() -> None:
+    """Print the table of each group, and the faults that nobody noticed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("groups", nargs="*", default=list(GROUPS), metavar="group")
+    parser.add_argument("--sample", type=int, default=0, help="faults per group; 0: all")
+    parser.add_argument("--only", default="", help="part of the paths to mutate")
+    chosen = parser.parse_args()
+    for group in chosen.groups:
+        code, said = _in_child(lambda: _run(group, chosen.sample, chosen.only))  # noqa: B023
+        sys.stdout.write(said.decode() if not code else f"{group}: failed\n")
+        sys.stdout.flush()
+
+
+def _run(group: str, sample: int, only: str) -> bytes:
+    globs, names = (text.split() for text in GROUPS[group])
+    files = [file for glob in globs for file in sorted((SOURCES / "steadyrl").glob(glob))]
+    tests = [f"tests/{name}" for name in names]
+    mutations = Mutations([file for file in files if only in str(file)], sample)
+    sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123
+    with tempfile.TemporaryDirectory() as folder:
+        code = pytest.main([*OPTIONS, f"--basetemp={folder}/tests", *tests], plugins=[mutations])
+    if not mutations.counts:
+        raise RuntimeError(f"nothing was looked at; pytest ended with {code}")
+    unseen = Counter(file for file, _ in mutations.survivors)
+    lines = ["", "| module | faults | noticed | share |", "|---|---|---|---|"]
+    rows = [
+        (str(f.relative_to(SOURCES / "steadyrl")), n, unseen[f])
+        for f, n in mutations.counts.items()
+    ]
+    rows.append((f"**{group}**", sum(mutations.counts.values()), len(mutations.survivors)))
+    lines += [f"| {name} | {n} | {n - u} | {1 - u / n:.0%} |" for name, n, u in rows]
+    lines += ["", *(f"{f}:{m.line}: {m.text}" for f, m in mutations.survivors), ""]
+    return "\n".join(lines).encode()
+
+
+if __name__ == "__main__":
+    main()

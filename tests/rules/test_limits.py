@@ -1,0 +1,191 @@
+"""Where each detector begins to speak: one step, one value beyond what it allows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pytest
+
+from steadyrl.core.records import Finding, Step
+from steadyrl.core.signals import CATALOGUE
+from steadyrl.stability.detectors import DEFAULT, OPTIONAL
+from steadyrl.stability.monitor import Monitor
+from tests.rules.limits import CASES, Signals
+from tests.rules.limits_of_policies import POLICY_CASES
+from tests.rules.test_rules import config_of
+
+RULES = {rule.id: rule for rule in (*DEFAULT, *OPTIONAL)}
+TOTAL = 6000  # environment steps; a Step takes 100, so 60 Steps are all
+
+
+def findings(rule: str, signals: Signals, length: int, per_step: int = 100) -> list[Finding]:
+    """What one rule says of a run that has these signals and no others; None: not recorded."""
+    detector = RULES[rule]
+    monitor = Monitor(
+        config_of("ddpg" if "any" in detector.algorithms else detector.algorithms[0]),
+        detectors=[detector],
+    )
+    for at in range(length):
+        values = {
+            name: value[min(at, len(value) - 1)] if isinstance(value, Sequence) else value
+            for name, value in signals.items()
+        }
+        known = {name: value for name, value in values.items() if value is not None}
+        monitor.observe(Step(at + 1, per_step * (at + 1), 0.0, known))
+    return monitor.findings
+
+
+def longest(signals: Signals) -> int:
+    return max((len(v) for v in signals.values() if isinstance(v, Sequence)), default=60)
+
+
+@pytest.mark.parametrize("case", CASES + POLICY_CASES, ids=lambda case: f"{case.rule} {case.about}")
+def test_a_rule_speaks_from_its_limit_on_and_not_before(case: Any) -> None:
+    length = case.at or longest(case.signals)
+    found = findings(case.rule, case.signals, length, case.per_step)
+    assert [finding.step for finding in found] == ([case.at] if case.at else [])
+    for name, value in (case.evidence or {}).items():
+        assert found[0].evidence[name] == pytest.approx(value, nan_ok=True), name
+
+
+class Row(NamedTuple):
+    """A rule that looks at one signal's newest values: the first value it minds, the last not."""
+
+    rule: str
+    signal: str
+    steps: int
+    bad: float
+    good: float
+    which: str  # of the newest values have to be bad: all of them, most, or their mean
+    newest: bool = False  # whether the very newest one has to be, too
+
+
+ROWS = [
+    Row("D005", "q.bound_ratio", 3, 1.21, 1.2, "all"),
+    Row("D008", "action.saturation", 15, 0.9, 0.89, "most", newest=True),
+    Row("D014", "action.noise", 5, 0.01, 0.011, "all"),
+    Row("D015", "action.noise", 5, 0.4, 0.39, "most", newest=True),
+    Row("D016", "observation.scale_ratio", 5, 100.0, 99.0, "most", newest=True),
+    Row("D017", "observation.constant_share", 3, 0.5, 0.49, "all"),
+    Row("D018", "td.terminal_error", 2, 1.1e-6, 1e-6, "all"),
+    Row("D020", "replay.misaligned_share", 2, 0.001, 0.0, "all"),
+    Row("D022", "replay.duplicate_share", 15, 0.2, 0.19, "most", newest=True),
+    Row("D023", "td.fresh_ratio", 15, 4.0, 3.9, "most", newest=True),
+    Row("D032", "machine.swap_mb_per_second", 5, 1.0, 0.99, "all"),
+    Row("D101", "policy.first_ratio_error", 2, 1.1e-3, 1e-3, "all"),
+    Row("D102", "policy.kl", 3, 0.16, 0.15, "most", newest=True),
+    Row("D103", "policy.clip_fraction", 5, 0.46, 0.45, "mean"),
+    Row("D107", "policy.kl", 10, 9.9e-6, 1e-5, "all"),
+    Row("D109", "trpo.line_search_success", 10, 0.69, 0.7, "mean"),
+    Row("D110", "trpo.cg_residual", 5, 0.91, 0.9, "most"),
+    Row("D111", "trpo.kl_share", 10, 0.09, 0.1, "most"),
+    Row("D140", "language.equal_groups_share", 5, 0.71, 0.7, "mean"),
+    Row("D141", "language.cut_share", 5, 0.81, 0.8, "mean"),
+    Row("D142", "language.reference_kl", 3, 1.1, 1.0, "most", newest=True),
+]
+
+
+def spoken(row: Row, *values: float) -> list[int]:
+    return [f.step for f in findings(row.rule, {row.signal: values}, len(values))]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.rule)
+def test_a_rule_needs_so_many_values_beyond_its_limit(row: Row) -> None:
+    assert spoken(row, *[row.bad] * row.steps) == [row.steps]
+    assert spoken(row, *[row.bad] * (row.steps - 1)) == []
+    assert spoken(row, *[row.good] * 3 * row.steps) == []
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.which != "mean"], ids=lambda r: r.rule)
+def test_a_rule_bears_with_as_many_better_values_as_it_says(row: Row) -> None:
+    if row.which == "all":
+        assert spoken(row, row.good, *[row.bad] * (row.steps - 1)) == []
+        assert spoken(row, row.good, *[row.bad] * row.steps) == [row.steps + 1]
+        assert spoken(row, *[row.bad] * (row.steps - 1), row.good) == []
+        return
+    few = (row.steps - 1) // 2
+    many = row.steps // 2 + 1
+    assert spoken(row, *[row.good] * few, *[row.bad] * (row.steps - few)) == [row.steps]
+    assert spoken(row, *[row.good] * many, *[row.bad] * (row.steps - many)) == []
+    last = [] if row.newest else [row.steps]
+    assert spoken(row, *[row.bad] * (row.steps - 1), row.good) == last
+
+
+# The severity that the newest finding has.
+LEVELS: list[tuple[str, Signals, str | None]] = [
+    ("D017", {"observation.constant_share": 1.0}, "severe"),
+    ("D017", {"observation.constant_share": 0.99}, "warning"),
+    ("D033", {"machine.disk_free_gb": 1.0}, None),
+    ("D033", {"machine.disk_free_gb": 0.99}, "warning"),
+    ("D033", {"machine.disk_free_gb": 0.1}, "warning"),
+    ("D033", {"machine.disk_free_gb": 0.09}, "severe"),
+    ("D102", {"policy.kl": 1.0}, "warning"),
+    ("D102", {"policy.kl": 1.1}, "severe"),
+    ("D140", {"language.equal_groups_share": 0.95}, "warning"),
+    ("D140", {"language.equal_groups_share": 0.96}, "severe"),
+    ("D142", {"language.reference_kl": 5.0}, "warning"),
+    ("D142", {"language.reference_kl": 5.1}, "severe"),
+]
+
+
+@pytest.mark.parametrize(("rule", "signals", "severity"), LEVELS)
+def test_a_finding_is_as_severe_as_what_was_seen(
+    rule: str, signals: Signals, severity: str | None
+) -> None:
+    found = findings(rule, signals, longest(signals))
+    assert [finding.severity for finding in found][-1:] == ([severity] if severity else [])
+
+
+def test_worse_findings_of_one_rule_come_when_their_own_limits_are_passed() -> None:
+    short: dict[str, Any] = {
+        "rollout.terminated_share": 1.0,
+        "rollout.length_mean": [*[100.0] * 5, *[50.0] * 40],
+        "rollout.reward_mean": [*[-1.0] * 5, *[-1.02] * 40],
+    }
+    assert [(f.severity, f.step) for f in findings("D010", short, 45)] == [
+        ("warning", 11),
+        ("severe", 25),  # twenty in a row
+    ]
+    late: Mapping[str, Any] = {
+        "rollout.terminated_share": 1.0,
+        "rollout.length_mean": [*[100.0] * 40, *[50.0] * 20],
+        "rollout.reward_mean": [*[-1.0] * 40, *[-1.02] * 20],
+    }
+    assert [(f.severity, f.step) for f in findings("D010", late, 60)] == [
+        ("warning", 46),
+        ("severe", 48),  # four fifths of the budget
+    ]
+    short_run: Signals = {
+        "eval.return_mean": [0.0, 101.0, 100.0, *[0.0, 1.0] * 4],
+        "eval.return_std": 1.0,
+    }
+    assert [(f.severity, f.step) for f in findings("D009", short_run, 11)] == [
+        ("warning", 6),  # three and three before
+        ("severe", 8),  # five and three before
+    ]
+    fallen = {"eval.return_mean": [0.0, 1.0] * 5 + [100.0, 101.0] * 5 + [39.0] * 5}
+    assert [(f.severity, f.step) for f in findings("D009", fallen, 25)] == [
+        ("warning", 23),
+        ("severe", 25),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "broken"),
+    [
+        ("q.mean", math.nan, True),
+        ("q.mean", -math.inf, True),
+        ("never declared", math.nan, True),
+        ("may be nan", math.nan, False),
+        ("may be nan", math.inf, True),
+    ],
+)
+def test_a_nan_is_broken_unless_the_catalogue_says_when_it_may_be_one(
+    name: str, value: float, broken: bool
+) -> None:
+    if name == "may be nan":
+        name = next(signal for signal, declared in CATALOGUE.items() if declared.nan_when)
+    found = findings("D001", {"q.std": 1.0, name: value}, 1)
+    assert [list(finding.evidence) for finding in found] == ([[name]] if broken else [])

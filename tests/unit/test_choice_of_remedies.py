@@ -1,0 +1,132 @@
+"""Which remedy is chosen, and how a prescription words it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from steadyrl.core.configs import parse_config
+from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.records import Diagnosis, Step
+from steadyrl.stability import guard, prescribe
+from steadyrl.stability.guard import choose_action
+from steadyrl.stability.prescribe import prescriptions
+from steadyrl.stability.rules import Remedy, Safety
+from steadyrl.stability.window import Window
+
+CONFIG = parse_config({"algorithm": "ddpg", "tau": 0.5, "batch_size": 64})
+
+
+def remedy(identity: str, safety: Safety, changes: Mapping[str, Any] | None) -> Remedy:
+    return Remedy(
+        id=identity, name="r", effect="text", safety=safety, propose=lambda config, window: changes
+    )
+
+
+def diagnosis(identity: str, *remedies: str) -> Diagnosis:
+    return Diagnosis(
+        cause=identity, name="cause", confidence=0.75, onset=1, explains=(), evidence_for=(),
+        evidence_against=(), would_decide="", remedies=remedies,
+    )  # fmt: skip
+
+
+REMEDIES = {
+    known.id: known
+    for known in (
+        remedy("R1", "automatic", {"tau": 0.1}),
+        remedy("R2", "automatic", {"tau": 0.2}),
+        remedy("R3", "automatic", None),
+        remedy("R4", "on_request", {"tau": 0.4}),
+        remedy("R5", "advice", {"tau": 0.7, "batch_size": 64, "environment.id": "Y-v0"}),
+        remedy("R6", "advice", {"tau": 0.5}),
+        remedy("R7", "advice", {"gradient_clip": 2.0}),
+        Remedy(
+            id="R8",
+            name="r",
+            effect="text",
+            safety="advice",
+            propose=lambda config, window: {"learning_rate": config.value_of("learning_rate") / 2},
+        ),
+    )
+}
+
+
+@pytest.fixture(autouse=True)
+def _known_remedies(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "REMEDIES", REMEDIES)
+    monkeypatch.setattr(prescribe, "REMEDIES", REMEDIES)
+
+
+@pytest.mark.parametrize(
+    ("remedies", "tried", "chosen"),
+    [
+        ([("R1", "R2")], set(), "R1"),
+        ([("R1", "R2")], {"R1"}, "R2"),
+        ([("R1",)], {"R1"}, None),
+        ([("R4",)], set(), None),  # nobody asked for it
+        ([("R4", "R2")], set(), "R2"),
+        ([("R3", "R2")], set(), "R2"),  # the first has nothing to change here
+        ([("R1",), ("R2",)], {"R1"}, "R2"),
+        ([(), ("R2",)], set(), "R2"),
+        ([], set(), None),
+    ],
+)
+def test_the_first_untried_automatic_remedy_of_the_likeliest_cause_is_chosen(
+    remedies: list[tuple[str, ...]], tried: set[str], chosen: str | None
+) -> None:
+    diagnoses = [diagnosis(f"C{n}", *names) for n, names in enumerate(remedies)]
+    action = choose_action(diagnoses, CONFIG, Window(), tried)
+    assert (action.remedy if action else None) == chosen
+
+
+def test_an_action_says_what_it_changes_and_against_what() -> None:
+    action = choose_action([diagnosis("C9", "R2")], CONFIG, Window(), set())
+    assert action is not None
+    assert action.changes == {"tau": 0.2}
+    assert action.reason == "R2 against C9 cause (0.75)"
+
+
+def prescribed(*remedies: str, config: RunConfig = CONFIG, **known: Any) -> dict[str, str]:
+    return prescriptions([diagnosis("C1", *remedies)], config, Window(), **known)
+
+
+def test_a_prescription_says_from_what_to_what() -> None:
+    assert prescribed("R2", "R4") == {"R2": "tau 0.5 -> 0.2", "R4": "tau 0.5 -> 0.4"}
+
+
+def test_what_stays_as_it_is_is_not_prescribed() -> None:
+    assert prescribed("R6", "R3") == {}
+    assert prescribed("R5") == {"R5": "tau 0.5 -> 0.7, environment.id Pendulum-v1 -> Y-v0"}
+
+
+def test_a_setting_that_was_off_may_be_switched_on() -> None:
+    assert prescribed("R7", config=parse_config({"algorithm": "ddpg", "gradient_clip": None})) == {
+        "R7": "gradient_clip None -> 2"
+    }
+
+
+def test_a_prescription_speaks_the_names_of_the_program_that_trained() -> None:
+    assert prescribed("R2", names={"tau": "polyak"}) == {"R2": "polyak 0.5 -> 0.2"}
+
+
+def test_of_another_programs_run_only_known_settings_are_prescribed() -> None:
+    theirs = parse_config({"algorithm": "foreign", "family": "ddpg", "known": {"tau": 0.25}})
+    assert prescribed("R5", config=theirs) == {"R5": "tau 0.25 -> 0.7"}
+    unknown = parse_config({"algorithm": "foreign", "family": "unknown"})
+    assert prescribed("R5", "R8", config=unknown) == {}
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [({}, "0.125 -> 0.0625"), ({"learning_rate": 0.5}, "0.5 -> 0.25")],
+)
+def test_a_setting_that_the_log_tells_is_known_but_what_was_given_counts_more(
+    known: dict[str, Any], said: str
+) -> None:
+    window = Window()
+    window.append(Step(1, 1, 0.0, {"setting.learning_rate": 0.125}))
+    theirs = parse_config({"algorithm": "foreign", "family": "ddpg", "known": known})
+    found = prescriptions([diagnosis("C1", "R8")], theirs, window)
+    assert found == {"R8": f"learning_rate {said}"}
