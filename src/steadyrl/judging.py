@@ -29,7 +29,7 @@ from steadyrl.verdict import Verdict
 Recorded = RunDirectory | ForeignRun
 
 BLOCKS = 1000  # longer runs are looked at in blocks, each reduced as the catalogue declares
-QUIET_SECONDS = 300.0  # a record without an end that has not grown for so long is broken off
+QUIET_SECONDS = 3600.0  # a record without an end that has not grown for so long is broken off
 
 
 @dataclass(frozen=True)
@@ -193,11 +193,12 @@ def names_of_settings(config: RunConfig) -> Mapping[str, str]:
 
 def _ending(store: RunDirectory, summary: Mapping[str, Any], last: int) -> tuple[str, str]:
     """How the run ended, and why; a summary with Steps after it is that of an earlier part."""
-    if summary and not last > summary.get("steps", last):
+    ended = summary.get("steps")
+    if summary and not (isinstance(ended, int) and last > ended):
         return str(summary.get("status")), str(summary.get("message") or "")
     files = [store.path / name for name in ("steps.jsonl", "events.jsonl")]
     touched = max((file.stat().st_mtime for file in files if file.exists()), default=0.0)
-    if time.time() - touched < QUIET_SECONDS:
+    if not store.deserted and time.time() - touched < QUIET_SECONDS:
         return "going", ""
     return "broken off", "its record has no end"
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import json
 import os
+import socket
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -141,6 +143,32 @@ def test_a_record_without_an_end_is_broken_off_once_it_is_quiet(tmp_path: Path) 
     path = recorded(tmp_path / "run", trace(), status=None)
     assert judge(path).sentence == "healthy so far"
     assert judge(quiet(path)).sentence == "broken off: its record has no end"
+
+
+def _word(pid: int, host: str, since: str) -> str:
+    return json.dumps({"pid": pid, "host": host, "since": since})
+
+
+NOW = datetime.now().astimezone().isoformat()
+
+
+@pytest.mark.parametrize(
+    ("pid", "host", "since", "said"),
+    [
+        (os.getpid(), socket.gethostname(), NOW, "healthy so far"),
+        (os.getpid(), socket.gethostname(), "2020-01-01 00:00:00+00:00", "broken off"),
+        (2**22 + 1, socket.gethostname(), NOW, "broken off"),  # above any number of Linux
+        (2**22 + 1, "elsewhere", NOW, "healthy so far"),
+        (os.getpid(), socket.gethostname(), "whenever", "healthy so far"),
+    ],
+    ids=["alive", "number taken over", "ended", "another machine", "damaged word"],
+)
+def test_a_record_without_an_end_is_broken_off_once_its_writer_is_gone(
+    pid: int, host: str, since: str, said: str, tmp_path: Path
+) -> None:
+    path = recorded(tmp_path / "run", trace(), status=None)
+    (path / ".writer.json").write_text(_word(pid, host, since))
+    assert judge(path).sentence.partition(":")[0] == said
 
 
 def test_a_summary_with_steps_after_it_is_that_of_an_earlier_part(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """One writer per run: it holds a lock for as long as it writes, and leaves word who it is.
 
-The lock is the operating system's, so one that was killed holds nothing. Readers never ask.
+The lock is the operating system's, so one that was killed holds nothing. Readers never ask for it:
+they might turn away a writer that comes at that moment. They go by the writer's word.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import psutil
 from filelock import FileLock, Timeout
 
 from steadyrl.core.errors import StoreError
@@ -54,6 +56,21 @@ class WriterLock:
     def release(self) -> None:
         """Let others write; to release it twice is to release it."""
         self._lock.release()
+
+    @property
+    def deserted(self) -> bool:
+        """Whether the last writer is known to be gone: a process of this machine that has ended."""
+        try:
+            word = json.loads(self._word.read_text("utf-8"))
+            since = datetime.fromisoformat(word["since"]).timestamp()
+            if word["host"] != socket.gethostname():
+                return False
+            # A process begun after that word is another one, with the number of the first.
+            return psutil.Process(word["pid"]).create_time() > since + 1.0
+        except psutil.NoSuchProcess:
+            return True
+        except (OSError, ValueError, KeyError, TypeError, psutil.Error):
+            return False
 
     def __enter__(self) -> Self:
         self.acquire()

@@ -133,6 +133,11 @@ class RunDirectory:
         met = [str(e.get("problem")) for e in self.events() if e["event"] == DAMAGE]
         return list(dict.fromkeys([*self._found_damage(), *met]))
 
+    @property
+    def deserted(self) -> bool:
+        """Whether its writer is known to be gone, with or without having written an end."""
+        return self._lock.deserted
+
     def config_in_force(self) -> RunConfig:
         """config.yaml with what was changed since: by a resume, a controller or the guard."""
         config = self.config
