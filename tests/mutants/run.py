@@ -149,7 +149,7 @@ class Mutations:
             start = time.perf_counter()
             passed = _passes(item)
             sys.setprofile(None)
-            if passed and calls:
+            if passed:
                 result[item.nodeid] = (time.perf_counter() - start, calls)
         return result
 
@@ -157,9 +157,14 @@ class Mutations:
 def _chosen(
     tests: Sequence[Known], file: Path, mutant: Mutant, kills: Counter[tuple[Path, str]]
 ) -> Iterator[Known]:
-    """Tests that reach the fault: those that found one here before, then the most specific."""
+    """Tests that reach the fault: those that found one here before, then the most specific.
+
+    What stands outside of functions is also read by tests that call none (of rules' declarations).
+    """
     first, last = mutant.scope
     here = [test for test in tests if any(name == str(file) for name, _ in test.calls)]
+    if not first:
+        here += [test for test in tests if not test.calls]
     called = [
         test
         for test in here
@@ -168,7 +173,11 @@ def _chosen(
     left = SECONDS
     for test in sorted(
         called or here,  # what runs at import is called by no test
-        key=lambda t: (-kills[file, t.item.nodeid], len(t.calls) * (t.seconds + 0.01)),
+        key=lambda t: (
+            -kills[file, t.item.nodeid],
+            not t.calls,
+            len(t.calls) * (t.seconds + 0.01),
+        ),
     ):
         if test.seconds <= left:
             left -= test.seconds

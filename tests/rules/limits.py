@@ -136,6 +136,7 @@ CASES = [
          "value.loss": 1.0}, 25),
     Case("D027", "a fifth of what was seen", SMALL, 10,
          {"replay.size": 200.0, "env_steps": 1000.0}),
+    Case("D027", "after a warm-up", {**SMALL, "replay.size": 50.0}, 10),
     Case("D027", "a little more", {**SMALL, "replay.size": 201.0}, 11),
     Case("D027", "two thousand", {**SMALL, "replay.size": 2000.0}, 10, per_step=1000),
     Case("D027", "more than two thousand", {**SMALL, "replay.size": 2001.0}, per_step=10_000),
