@@ -15,7 +15,14 @@ from tests.rules.traces import TOTAL_ENV_STEPS, trace, trace_of
 
 
 def _config(**changes: Any) -> RunConfig:
-    return parse_config({"algorithm": "ppo", "total_env_steps": TOTAL_ENV_STEPS, **changes})
+    return parse_config(
+        {
+            "algorithm": "ppo",
+            "environment": {"id": "X-v0"},
+            "total_env_steps": TOTAL_ENV_STEPS,
+            **changes,
+        }
+    )
 
 
 def _asked(config: RunConfig, steps: Any, *findings: Finding) -> dict[tuple[str, str], bool | None]:
@@ -198,7 +205,7 @@ def test_a_signal_that_a_run_does_not_have_is_no_item_of_its_later_phases() -> N
 def test_settings_are_asked_where_they_matter(
     algorithm: str, settings: dict[str, Any], statement: str, passed: bool | None
 ) -> None:
-    config = parse_config({"algorithm": algorithm, **settings})
+    config = parse_config({"algorithm": algorithm, "environment": {"id": "X-v0"}, **settings})
     lines = {line.statement: line.passed for line in go_through(config, [], [])}
     assert lines.get(statement) is passed
 

@@ -21,7 +21,9 @@ BY_ID = {check.id: check for check in CHECKS}
 
 
 def seen(check: str, algorithm: str = "ddpg", **settings: Any) -> Sighting | None:
-    return BY_ID[check].check(parse_config({"algorithm": algorithm, **settings}))
+    return BY_ID[check].check(
+        parse_config({"algorithm": algorithm, "environment": {"id": "X-v0"}, **settings})
+    )
 
 
 ALLOWED: list[tuple[str, str, str, list[float], list[float]]] = [

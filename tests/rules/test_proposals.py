@@ -101,7 +101,7 @@ ROWS = [(name, kind, *row) for name, (kind, rows) in PROPOSALS.items() for row i
 def test_a_remedy_changes_what_is_unusual_and_nothing_else(
     remedy: str, algorithm: str, settings: dict[str, Any], proposed: dict[str, Any] | None
 ) -> None:
-    config = parse_config({"algorithm": algorithm, **settings})
+    config = parse_config({"algorithm": algorithm, "environment": {"id": "X-v0"}, **settings})
     assert REMEDIES[remedy].propose(config, Window()) == proposed
 
 
@@ -148,7 +148,7 @@ def test_a_remedy_measures_before_it_prescribes(
     for at in range(3):
         values = {n: v[at] if isinstance(v, list) else v for n, v in signals.items()}
         window.append(Step(at + 1, at, 0.0, values))
-    config = parse_config({"algorithm": "ddpg", **settings})
+    config = parse_config({"algorithm": "ddpg", "environment": {"id": "X-v0"}, **settings})
     assert REMEDIES[remedy].propose(config, window) == proposed
 
 

@@ -14,6 +14,7 @@ from steadyrl.stability.window import Window
 
 SETTINGS: dict[str, Any] = {
     "algorithm": "trpo",
+    "environment": {"id": "X-v0"},
     "stabiliser": True,
     "stabiliser_failures": 3,
     "max_kl": 0.01,
@@ -53,7 +54,7 @@ def test_it_acts_only_where_it_was_asked_for() -> None:
     assert changes(stabiliser=False) is None
     window = Window()
     window.append(Step(1, 1, 0.0, {"trpo.failed_in_a_row": 3.0}))
-    assert adjust(window, parse_config({"algorithm": "ppo"})) is None
+    assert adjust(window, parse_config({"algorithm": "ppo", "environment": {"id": "X-v0"}})) is None
     assert adjust in CONTROLLERS
 
 
