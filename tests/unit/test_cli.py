@@ -96,7 +96,7 @@ def test_help_tells_defaults_and_that_settings_are_flags(capsys: Output) -> None
     with pytest.raises(SystemExit):
         main(["rescue", "--help"])
     shown = capsys.readouterr().out
-    assert "fresh seeds to verify on (default: 3)" in shown
+    assert "fresh seeds to verify on, at least 3 (default: 4)" in " ".join(shown.split())
     assert "Every setting of CONFIG is a flag" in shown
 
 
