@@ -155,9 +155,14 @@ class Diagnosis:
     concerns: Concern = "training"
 
     @property
+    def likely(self) -> bool:
+        """More likely than not."""
+        return self.confidence >= 0.5
+
+    @property
     def likelihood(self) -> str:
         """A word for the confidence."""
-        return "likely" if self.confidence >= 0.5 else "possibly"
+        return "likely" if self.likely else "possibly"
 
     def to_json(self) -> dict[str, Json]:
         """As a plain dictionary."""
