@@ -228,6 +228,7 @@ def test_equal_configs_are_called_different_in_at_most_a_twentieth_of_comparison
     [
         ({"environment__id": "MountainCarContinuous-v0"}, 3, "different environments"),
         ({"tau": 0.1}, 1, "one seed has no spread"),
+        ({"evaluation__every_env_steps": 10_000}, 3, "would end before its first evaluation"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(
@@ -379,6 +380,9 @@ def test_a_study_runs_and_writes_its_page(
     text = (tmp_path / "page.md").read_text()
     assert text == page(STUDIES["C3"], found)
     assert "Rule, declared beforehand" in text
+    asked.remove("--quick")  # a try-out is no beginning of the study itself
+    assert main(asked) == 2
+    assert "study of another kind" in capsys.readouterr().err
 
 
 def test_an_unknown_study_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -271,6 +271,13 @@ def _refuse(configs: Mapping[str, RunConfig], seeds: int) -> None:
         raise ConfigError("compare needs at least two different configs.")
     if any(not config.evaluation.episodes for config in configs.values()):
         raise ConfigError("evaluation.episodes = 0: without evaluations nothing can be compared.")
+    for name, config in configs.items():
+        every, budget = config.evaluation.every_env_steps, config.total_env_steps
+        if every > budget:
+            raise ConfigError(
+                f"{name}: a run of {budget:,} env steps would end before its first evaluation. Set "
+                f"evaluation.every_env_steps ({every:,}) to a tenth of total_env_steps or less."
+            )
     if seeds < 2:
         raise ConfigError(f"seeds = {seeds}: one seed has no spread. Use {USUAL_SEEDS}.")
     tasks = {config.environment.id for config in configs.values()}
