@@ -11,6 +11,7 @@ import pytest
 
 from steadyrl.cli.main import main
 from steadyrl.core.configs.ddpg import DDPGConfig
+from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.records import Diagnosis
 from steadyrl.experiments.candidates import Candidate
 from steadyrl.experiments.rescue import Rescue, describe_fix, rescue
@@ -25,12 +26,22 @@ def _story(folder: Path) -> dict[str, Any]:
     return story
 
 
-def test_a_likely_cause_of_mere_warnings_is_tried_from_the_beginning(tmp_path: Path) -> None:
+def _drowned() -> RunConfig:
     """Rewards of 10,000: nothing is severe, and the critic's cause is as good as certain."""
-    config = config_of_walk("ppo", 1e4).replaced(
+    return config_of_walk("ppo", 1e4).replaced(
         {"total_env_steps": 1280, "evaluation.episodes": 2, "evaluation.every_env_steps": 320}
     )
-    rescue(config, tmp_path, seeds=3)
+
+
+def test_what_is_asked_for_only_on_a_second_start_is_tried(tmp_path: Path) -> None:
+    rescue(_drowned(), tmp_path, seeds=3)
+    first = [row["name"] for row in _story(tmp_path)["tried"]]
+    rescue(_drowned(), tmp_path, seeds=3, also=[{"epochs": 1}])
+    assert [row["name"] for row in _story(tmp_path)["tried"]] == [*first, "epochs=1"]
+
+
+def test_a_likely_cause_of_mere_warnings_is_tried_from_the_beginning(tmp_path: Path) -> None:
+    rescue(_drowned(), tmp_path, seeds=3)
     story = _story(tmp_path)
     assert {finding["severity"] for finding in story["findings"]} == {"warning"}
     assert story["diagnoses"][0]["cause"] == "C255"
