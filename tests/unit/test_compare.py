@@ -202,6 +202,17 @@ def test_an_open_answer_takes_all_seeds_and_looks_are_paid_for(
     assert result.contrasts[0].allowed == pytest.approx(0.05)
 
 
+def test_more_seeds_after_a_look_are_told_as_what_they_are(
+    small_config: Make, tmp_path: Path, played: Any
+) -> None:
+    played(lambda trial: float((trial.config.seed * 7 + ord(trial.name[0]) * 5) % 11))
+    configs = {"a": small_config(), "b": small_config()}
+    for seeds in (6, 6):  # going on with the same plan is no new one
+        assert "planned" not in compare(configs, tmp_path, seeds=seeds).message
+    assert "6 then 8 seeds planned" in compare(configs, tmp_path, seeds=8).message
+    assert "6 then 8 seeds planned" in compare(configs, tmp_path, seeds=8).message
+
+
 def test_all_seeds_are_run_if_nobody_may_look_before(
     small_config: Make, tmp_path: Path, played: Any
 ) -> None:
