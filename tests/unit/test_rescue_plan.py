@@ -40,6 +40,17 @@ def test_what_is_asked_for_only_on_a_second_start_is_tried(tmp_path: Path) -> No
     assert [row["name"] for row in _story(tmp_path)["tried"]] == [*first, "epochs=1"]
 
 
+def test_a_second_proof_in_the_same_folder_is_told_as_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = Candidate("epochs=1", "asked for", {"epochs": 1}, restart=True)
+    monkeypatch.setattr("steadyrl.experiments.rescue.choose", lambda *_: asked)
+    for seeds in (3, 3):  # going on with a proof is no second one
+        assert "proof 2" not in rescue(_drowned(), tmp_path, seeds=seeds).message
+    assert "proof 2 of this folder" in rescue(_drowned(), tmp_path, seeds=4).message
+    assert _story(tmp_path)["proofs"] == ["epochs=1 on 3 seeds", "epochs=1 on 4 seeds"]
+
+
 def test_a_likely_cause_of_mere_warnings_is_tried_from_the_beginning(tmp_path: Path) -> None:
     rescue(_drowned(), tmp_path, seeds=3)
     story = _story(tmp_path)

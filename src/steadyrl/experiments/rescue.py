@@ -59,6 +59,7 @@ class Rescue:
     control: Outcome | None = None
     measure: Measure | None = None  # what the proof was decided by
     p_value: float | None = None
+    proofs: list[str] = field(default_factory=list)  # tried in this folder, by all starts so far
 
     def to_json(self) -> dict[str, Any]:
         """As a plain dictionary; what was not measured is null."""
@@ -73,6 +74,7 @@ class Rescue:
             "chosen": None if self.chosen is None else asdict(self.chosen),
             "measure": self.measure,
             "p_value": self.p_value,
+            "proofs": self.proofs,
         }
         plain: dict[str, Any] = without_nan(record)
         return plain
@@ -124,11 +126,19 @@ def rescue(
         executor=executor,
         say=lambda outcome: say(f"  {outcome.name}: {_describe(outcome)}"),
     )
+    _conclude(result, chosen, proof, folder)
+    _write_config(config, chosen, result, folder)
+    return _written(result, folder)
+
+
+def _conclude(result: Rescue, chosen: Candidate, proof: Proof, folder: Path) -> None:
+    """What the fresh seeds say."""
     result.verified, result.measure, result.p_value = _seeds(proof), proof.measure, proof.p_value
     result.status = "verified" if proof.holds else "not verified"
     result.message = f"{chosen.name}: {proof.statement}"
-    _write_config(config, chosen, result, folder)
-    return _written(result, folder)
+    result.proofs = _proofs(folder, f"{chosen.name} on {proof.wanted} seeds")
+    if len(result.proofs) > 1:
+        result.message += f"; proof {len(result.proofs)} of this folder, each with its own chance"
 
 
 def _left_alone(result: Rescue, original: Path, also: Sequence[Mapping[str, Any]]) -> Rescue:
@@ -150,6 +160,7 @@ def _plan(
         for tried in folder.glob("try-*"):
             if "-abandoned-" not in tried.name:
                 set_aside(tried)  # forks of another config's run
+        (folder / "rescue.json").unlink(missing_ok=True)
         file.unlink()
     if not file.exists():
         run_trial(Trial(name="original", config=config, directory=original, guard="stop"))
@@ -203,6 +214,13 @@ def _trial(candidate: Candidate, config: RunConfig, original: Path, folder: Path
         step=good if forked else None,
         changes=candidate.changes,
     )
+
+
+def _proofs(folder: Path, this: str) -> list[str]:
+    """What earlier starts set out to prove, and this: more attempts, more chances to succeed."""
+    file = folder / "rescue.json"
+    before = json.loads(file.read_text("utf-8")).get("proofs", []) if file.exists() else []
+    return before if this in before else [*before, this]
 
 
 def _seeds(proof: Proof) -> list[dict[str, Any]]:
