@@ -17,7 +17,7 @@ from steadyrl.experiments.fault_bench.substitutions import SUBSTITUTIONS
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.prescribe import prescriptions
 
-SCALES = (1e-4, 1.0, 3e3, 1e6)
+SCALES = (1e-4, 1.0, 3e3, 1e4, 1e6)
 # Detectors that claim a law of correct code, not a statistic of healthy runs.
 LAWS = {"D001", "D002", "D005", "D012", "D017", "D018", "D019", "D020", "D021", "D101", "D108"}
 
@@ -72,7 +72,7 @@ CUT = {
 }
 
 
-def _config(algorithm: str, scale: float) -> RunConfig:
+def config_of_walk(algorithm: str, scale: float) -> RunConfig:
     settings = {"scale": scale, "buttons": algorithm == "ppo"}
     values: dict[str, Any] = {
         "algorithm": algorithm,
@@ -103,7 +103,7 @@ def _found(monitor: Monitor) -> set[str]:
 def test_healthy_code_breaks_no_law_whatever_the_scale_of_rewards(
     algorithm: str, scale: float
 ) -> None:
-    monitor = _watched(_config(algorithm, scale))
+    monitor = _watched(config_of_walk(algorithm, scale))
     assert monitor.window.highest("td.terminal_error") == 0.0
     assert monitor.window.highest(CUT[algorithm]) == 0.0
     assert _found(monitor) & LAWS == set()
@@ -131,7 +131,7 @@ def test_a_broken_law_is_found_whatever_the_scale_of_rewards(
     algorithm: str, fault: str, law: str, scale: float
 ) -> None:
     with SUBSTITUTIONS[fault](1.0):
-        monitor = _watched(_config(algorithm, scale))
+        monitor = _watched(config_of_walk(algorithm, scale))
     assert law in _found(monitor)
 
 
@@ -142,12 +142,12 @@ def test_a_critic_that_grows_without_end_is_found_whatever_the_scale_of_rewards(
     def grow(learner: Any) -> None:
         learner.critics[0].parameters.mul_(3.0)
 
-    assert "D005" in _found(_watched(_config("ddpg", scale), grow))
+    assert "D005" in _found(_watched(config_of_walk("ddpg", scale), grow))
 
 
 @pytest.mark.parametrize("scale", [3e3, 1e4, 1e6])
 def test_large_rewards_are_named_and_normalised_not_taken_for_broken_code(scale: float) -> None:
-    config = _config("ppo", scale)
+    config = config_of_walk("ppo", scale)
     monitor = _watched(config)
     first = monitor.diagnose({})[0]
     assert first.cause == "C255"

@@ -202,6 +202,17 @@ def test_an_open_answer_takes_all_seeds_and_looks_are_paid_for(
     assert result.contrasts[0].allowed == pytest.approx(0.05)
 
 
+def test_more_seeds_after_a_look_are_told_as_what_they_are(
+    small_config: Make, tmp_path: Path, played: Any
+) -> None:
+    played(lambda trial: float((trial.config.seed * 7 + ord(trial.name[0]) * 5) % 11))
+    configs = {"a": small_config(), "b": small_config()}
+    for seeds in (6, 6):  # going on with the same plan is no new one
+        assert "planned" not in compare(configs, tmp_path, seeds=seeds).message
+    assert "6 then 8 seeds planned" in compare(configs, tmp_path, seeds=8).message
+    assert "6 then 8 seeds planned" in compare(configs, tmp_path, seeds=8).message
+
+
 def test_all_seeds_are_run_if_nobody_may_look_before(
     small_config: Make, tmp_path: Path, played: Any
 ) -> None:
@@ -228,6 +239,7 @@ def test_equal_configs_are_called_different_in_at_most_a_twentieth_of_comparison
     [
         ({"environment__id": "MountainCarContinuous-v0"}, 3, "different environments"),
         ({"tau": 0.1}, 1, "one seed has no spread"),
+        ({"evaluation__every": 10_000}, 3, "would end before its first evaluation"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(
@@ -379,6 +391,9 @@ def test_a_study_runs_and_writes_its_page(
     text = (tmp_path / "page.md").read_text()
     assert text == page(STUDIES["C3"], found)
     assert "Rule, declared beforehand" in text
+    asked.remove("--quick")  # a try-out is no beginning of the study itself
+    assert main(asked) == 2
+    assert "study of another kind" in capsys.readouterr().err
 
 
 def test_an_unknown_study_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -173,7 +173,8 @@ class Poisoned(gymnasium.Wrapper[Any, Any, Any, Any]):
         if self._left < 0 and self._what == "reward":
             reward = float("nan")
         elif self._left < 0:
-            observation = np.array([0.0, np.inf, 0.0, 0.0], dtype=np.float32)
+            worst = np.nan if self._what == "nan" else np.inf
+            observation = np.array([0.0, worst, 0.0, 0.0], dtype=np.float32)
         return observation, reward, terminated, truncated, info
 
 
@@ -198,6 +199,15 @@ def test_a_number_that_is_none_stops_the_model_before_it_learns_from_it(tmp_path
     assert all(bool(torch.isfinite(p).all()) for p in model.policy.parameters())
     verdict = judge(tmp_path / "run")
     assert verdict.sentence.startswith("sick; stopped: D001 non-finite-signal")
+
+
+def test_observations_that_are_no_numbers_are_not_taken_for_misplaced_ones(tmp_path: Path) -> None:
+    model = model_of("dqn")
+    model.set_env(DummyVecEnv([lambda: Poisoned("nan")]))
+    steps = watched(model, tmp_path / "run", 800)
+    assert np.isnan(model.replay_buffer.observations[400:800]).any()
+    assert {step.signals.get("replay.misaligned_share", 0.0) for step in steps} == {0.0}
+    assert [finding.rule for finding in judge(tmp_path / "run").findings] == ["D001"]
 
 
 @pytest.mark.parametrize(

@@ -83,6 +83,11 @@ class Intervention:
         parts = (told_change(name, *pair) for name, pair in self.changes.items())
         return f"{', '.join(parts)} at {self.found_at:,}"
 
+    @property
+    def sentence(self) -> str:
+        """What the guard did, for terminals and pages; `because` says why."""
+        return f"the guard went back to env step {self.taken:,} and changed {self.told}"
+
     def to_json(self) -> dict[str, Json]:
         """As a plain dictionary."""
         return {**asdict(self), "changes": {name: list(v) for name, v in self.changes.items()}}
@@ -150,9 +155,14 @@ class Diagnosis:
     concerns: Concern = "training"
 
     @property
+    def likely(self) -> bool:
+        """More likely than not."""
+        return self.confidence >= 0.5
+
+    @property
     def likelihood(self) -> str:
         """A word for the confidence."""
-        return "likely" if self.confidence >= 0.5 else "possibly"
+        return "likely" if self.likely else "possibly"
 
     def to_json(self) -> dict[str, Json]:
         """As a plain dictionary."""

@@ -7,6 +7,7 @@ is paid for, so that chance is called clear in at most 5 % of all comparisons (d
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -78,6 +79,7 @@ class Comparison:
     arms: list[Arm] = field(default_factory=list)
     contrasts: list[Contrast] = field(default_factory=list)
     message: str = ""
+    planned: list[int] = field(default_factory=list)  # seeds; each new plan after a look is another
 
     def to_json(self) -> dict[str, Any]:
         """As a plain dictionary; what is not finite is null."""
@@ -101,6 +103,7 @@ def compare(
     if (hint := too_few(seeds, test)) is not None:
         say(hint)
     folder.mkdir(parents=True, exist_ok=True)
+    planned = _plans(folder, seeds)
     histories: dict[str, list[History]] = {name: [] for name in configs}
     done = 0
     for look in test.looks:
@@ -113,19 +116,30 @@ def compare(
             for number in range(done, look)
             for name, config in configs.items()
         ]
-        owner = {trial.name: name for trial in trials for name in configs if _owns(name, trial)}
+        owner = {f"{name} seed {t.config.seed}": name for name in configs for t in trials}
         for outcome in run_trials(trials, executor):
             history = replace(read_history(outcome), path=relative_to(folder, outcome.path))
             histories[owner[outcome.name]].append(history)
             say(f"  {outcome.name}: return {outcome.final_return:,.4g}, {outcome.status}")
         done = look
         result = judge_arms(histories, threshold=threshold, test=test)
+        result.planned = planned
+        if len(planned) > 1:
+            plans = " then ".join(map(str, planned))
+            result.message += f" ({plans} seeds planned: chance is clear more often than p says)"
         write_json(folder / "compare.json", result.to_json())
         say(f"{done} seeds: {result.message}")
         if done < seeds and all(contrast.clear for contrast in result.contrasts):
             say(f"the answer is clear: the other {seeds - done} seeds are not needed")
             break
     return result
+
+
+def _plans(folder: Path, seeds: int) -> list[int]:
+    """The numbers of seeds planned so far: one that is changed after a look is not paid for."""
+    file = folder / "compare.json"
+    before = json.loads(file.read_text("utf-8")).get("planned", []) if file.exists() else []
+    return before if before[-1:] == [seeds] else [*before, seeds]
 
 
 def planned_test(seeds: int, *, contrasts: int, stop_early: bool) -> SignFlips:
@@ -179,10 +193,6 @@ def judge_arms(
 def slug(name: str) -> str:
     """A folder name."""
     return "".join(c if c.isalnum() or c in "-._" else "-" for c in name).strip("-")
-
-
-def _owns(name: str, trial: Trial) -> bool:
-    return trial.name == f"{name} seed {trial.config.seed}"
 
 
 def _scores(histories: Mapping[str, Sequence[History]]) -> dict[str, Floats]:
@@ -271,6 +281,13 @@ def _refuse(configs: Mapping[str, RunConfig], seeds: int) -> None:
         raise ConfigError("compare needs at least two different configs.")
     if any(not config.evaluation.episodes for config in configs.values()):
         raise ConfigError("evaluation.episodes = 0: without evaluations nothing can be compared.")
+    for name, config in configs.items():
+        every, budget = config.evaluation.every, config.budget
+        if every > budget:
+            raise ConfigError(
+                f"{name}: a run of {budget:,} env steps would end before its first evaluation. Set "
+                f"evaluation.every ({every:,}) to a tenth of {config.unit.setting} or less."
+            )
     if seeds < 2:
         raise ConfigError(f"seeds = {seeds}: one seed has no spread. Use {USUAL_SEEDS}.")
     tasks = {config.task for config in configs.values()}

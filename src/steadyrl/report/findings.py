@@ -40,13 +40,17 @@ def print_verdict(verdict: Verdict, console: Console) -> None:
     for problem in verdict.problems:
         console.print(f"  [yellow]log[/] {escape(problem)}", highlight=False, soft_wrap=True)
     if verdict.settings_changed:
-        changed = (told_change(name, *pair) for name, pair in verdict.settings_changed.items())
-        line = f"[dim]changed since the start: {escape(', '.join(changed))}[/]"
-        console.print(line, highlight=False, soft_wrap=True)
+        console.print(f"[dim]{escape(told_settings(verdict))}[/]", highlight=False, soft_wrap=True)
     if verdict.block > 1:
         console.print(f"[dim]detectors looked at blocks of {verdict.block} Steps[/]")
     if verdict.unmeasured and verdict.steps:
         _print_unmeasured(verdict, console)
+
+
+def told_settings(verdict: Verdict) -> str:
+    """Which settings are no longer those of config.yaml."""
+    changed = (told_change(name, *pair) for name, pair in verdict.settings_changed.items())
+    return f"changed since the start: {', '.join(changed)}"
 
 
 def _print_unmeasured(verdict: Verdict, console: Console) -> None:
@@ -66,8 +70,7 @@ def _print_unmeasured(verdict: Verdict, console: Console) -> None:
 def print_intervention(intervention: Intervention, console: Console) -> None:
     """What the guard did, and on which finding."""
     console.print(
-        f"  [magenta]the guard went back to env step {intervention.taken:,} and changed "
-        f"{escape(intervention.told)}[/]: {escape(intervention.because)}",
+        f"  [magenta]{escape(intervention.sentence)}[/]: {escape(intervention.because)}",
         highlight=False,
         soft_wrap=True,
     )

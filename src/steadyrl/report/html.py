@@ -12,15 +12,17 @@ import numpy as np
 
 from steadyrl.core.config import flatten
 from steadyrl.core.errors import StoreError
-from steadyrl.core.records import Step
+from steadyrl.core.records import Diagnosis, Finding, Step
 from steadyrl.core.signals import CATALOGUE
 from steadyrl.judging import Recorded, judge
 from steadyrl.report.curves import Curve, Trace, curve
+from steadyrl.report.findings import told_settings
 from steadyrl.report.names import distinct_names
 from steadyrl.report.page import Chart, legend, number, write_page
 from steadyrl.stability.explain import headline
 from steadyrl.stability.remedies import REMEDIES
 from steadyrl.store.foreign.run import ForeignRun
+from steadyrl.store.run_directory import RunDirectory
 from steadyrl.verdict import Verdict
 
 GROUPS = {
@@ -147,29 +149,40 @@ def _sections(series: Mapping[str, Sequence[Step]]) -> list[tuple[str, list[Char
 
 
 def _verdict(name: str, verdict: Verdict) -> dict[str, Any]:
-    """What was found in a run, and why, in words."""
+    """What was found in a run, and why, in words: as `diagnose` says it."""
+    notes = [f"{action.sentence}: {action.because}" for action in verdict.interventions]
+    if verdict.settings_changed:
+        notes.append(told_settings(verdict))
     return {
         "name": name,
-        "headline": verdict.headline,
-        "findings": [
-            (number(f.taken, ","), f.severity, f"{f.rule} {f.name}", f.message)
-            for f in verdict.findings
-        ],
-        "diagnoses": [
-            {
-                "cause": diagnosis.cause,
-                "name": diagnosis.name,
-                "confidence": number(diagnosis.confidence, ".2f"),
-                "evidence_for": diagnosis.evidence_for,
-                "evidence_against": diagnosis.evidence_against,
-                "remedies": [
-                    verdict.changes.get(remedy, headline(REMEDIES[remedy]))
-                    for remedy in diagnosis.remedies
-                ],
-            }
-            for diagnosis in verdict.diagnoses
-        ],
+        "sentence": verdict.sentence,
+        "notes": [*notes, *verdict.problems],
+        "findings": _findings(verdict.findings),
+        "diagnoses": _diagnoses(verdict.diagnoses, verdict.changes),
+        "undecided": verdict.undecided if verdict.findings else [],
+        "machine": _findings(verdict.machine),
+        "machine_diagnoses": _diagnoses(verdict.machine_diagnoses, verdict.changes),
     }
+
+
+def _findings(findings: Sequence[Finding]) -> list[Row]:
+    return [(number(f.taken, ","), f.severity, f"{f.rule} {f.name}", f.message) for f in findings]
+
+
+def _diagnoses(diagnoses: Sequence[Diagnosis], changes: Mapping[str, str]) -> list[dict[str, Any]]:
+    return [
+        {
+            "cause": diagnosis.cause,
+            "name": diagnosis.name,
+            "confidence": number(diagnosis.confidence, ".2f"),
+            "evidence_for": diagnosis.evidence_for,
+            "evidence_against": diagnosis.evidence_against,
+            "remedies": [
+                changes.get(remedy, headline(REMEDIES[remedy])) for remedy in diagnosis.remedies
+            ],
+        }
+        for diagnosis in diagnoses
+    ]
 
 
 def _facts(name: str, store: Recorded) -> Row:
@@ -199,4 +212,12 @@ def _details(event: dict[str, Any]) -> dict[str, Any]:
 
 
 def _settings(store: Recorded) -> list[Row]:
-    return [(name, str(value)) for name, value in flatten(store.config.shown())]
+    """The settings in force, and what they were at first where that was something else."""
+    if not isinstance(store, RunDirectory):
+        return [(name, str(value)) for name, value in flatten(store.config.shown())]
+    first = dict(flatten(store.config.shown()))
+    rows: list[Row] = []
+    for name, value in flatten(store.config_in_force().shown()):
+        before = first.get(name)
+        rows.append((name, str(value) if value == before else f"{value} ({before} at first)"))
+    return rows
