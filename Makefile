@@ -3,12 +3,13 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: docs demo test test-slow test-mutants check format bench-env bench-speed bench-learning bench-faults bench-overhead bench-foreign bench-executor bench-ray bench-on-policy bench-cloning bench-imitation-env clean help
+.PHONY: docs demo test test-slow test-numerics test-mutants check format bench-env bench-speed bench-learning bench-faults bench-overhead bench-foreign bench-executor bench-ray bench-on-policy bench-cloning bench-imitation-env clean help
 
 help:
 	@echo "make demo         set up, rescue a collapsed run in about three minutes, write its report"
 	@echo "make test         set up, check style and types, run the tests"
 	@echo "make test-slow    the tests that train for minutes"
+	@echo "make test-numerics the tests with other last digits, as other processors compute them"
 	@echo "make test-mutants how many small faults, put into the rules and readers, the tests notice"
 	@echo "make check        ruff, format, mypy, import directions"
 	@echo "make format       let ruff rewrite"
@@ -32,6 +33,9 @@ test: check
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -n 2 -q -m slow
+
+test-numerics: $(READY)
+	$(BIN)/python -m tests.numerics.run
 
 test-mutants: $(READY)
 	$(BIN)/python -m tests.mutants.run

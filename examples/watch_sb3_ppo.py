@@ -1,4 +1,4 @@
-"""Stable-Baselines3 PPO with a learning rate a hundred times too high: watched, stopped, explained.
+"""Stable-Baselines3 PPO, its learning rate a thousand times too high: watched, stopped, explained.
 
 Run with: python examples/watch_sb3_ppo.py [ENV_STEPS]
 """
@@ -14,7 +14,7 @@ from steadyrl.integrations.sb3 import SteadyCallback
 
 def main(taken: int) -> None:
     """Train until something severe is found, then print why."""
-    model = PPO("MlpPolicy", "CartPole-v1", n_steps=512, learning_rate=0.03, seed=0)
+    model = PPO("MlpPolicy", "CartPole-v1", n_steps=512, learning_rate=0.3, seed=0)
     callback = SteadyCallback("runs/sb3-ppo", on_severe="stop")
     model.learn(taken, callback=callback)
     for diagnosis in callback.watch.diagnose():

@@ -48,6 +48,29 @@ class Countdown(gymnasium.Env[Any, Any]):
 gymnasium.register("test/Countdown-v0", entry_point=lambda **settings: Countdown(**settings))
 
 
+class Investment(gymnasium.Env[Any, Any]):
+    """What is given costs now and pays on the next step: to give 0.5 is best, in sight -0.5 is."""
+
+    observation_space = gymnasium.spaces.Box(-1.0, 1.0, (1,), dtype=np.float32)
+    action_space = gymnasium.spaces.Box(-1.0, 1.0, (1,), dtype=np.float32)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self._left, self._given = 20, float(self.np_random.uniform(-1.0, 1.0))
+        return np.array([self._given], np.float32), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        before, self._given = self._given, float(action[0])
+        self._left -= 1
+        reward = 2.0 * before - (self._given + 0.5) ** 2
+        return np.array([self._given], np.float32), reward, False, self._left == 0, {}
+
+
+gymnasium.register("test/Investment-v0", entry_point=lambda **_: Investment())
+
+
 @pytest.fixture
 def small_config() -> Callable[..., DDPGConfig]:
     """A DDPG config that trains in a second, with dotted overrides."""

@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tensorboard.compat.proto import event_pb2, summary_pb2, tensor_pb2
 from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
 
+from steadyrl.store.foreign import event_files
 from steadyrl.store.foreign.checksums import masked_crc32c
 from steadyrl.store.foreign.event_files import EventFile
 from steadyrl.store.foreign.event_folder import EventFolder
@@ -165,9 +167,13 @@ def test_a_growing_file_is_read_on_from_where_it_was(tmp_path: Path) -> None:
     assert file.damage.unfinished_bytes == 0
 
 
-def test_a_record_larger_than_any_block_is_stepped_over(tmp_path: Path) -> None:
+def test_a_record_larger_than_any_block_is_stepped_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_files, "BLOCK", 4 << 10)
+    monkeypatch.setattr(event_files, "LARGEST", 1 << 10)
     picture = summary_pb2.Summary.Value(tag="image")
-    picture.image.encoded_image_string = b"\1" * (5 << 20)
+    picture.image.encoded_image_string = b"\1" * (5 << 10)
     large = event_pb2.Event(step=1, summary=summary_pb2.Summary(value=[picture]))
     found, file = read(tmp_path / "e", file_of([EVENTS[0], large, EVENTS[1]]))
     assert found == {"loss": [(0, 1.0)], "a/rather/long tag": [(0, 1.0)]}

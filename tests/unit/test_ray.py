@@ -62,7 +62,7 @@ def _trials(config: DDPGConfig, folder: Path) -> list[Trial]:
             config=config.replaced({"seed": seed}),
             directory=folder / str(seed),
         )
-        for seed in range(3)
+        for seed in range(2)
     ]
 
 

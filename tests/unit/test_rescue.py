@@ -277,26 +277,30 @@ def test_a_healthy_run_needs_no_rescue(small_config: Make, tmp_path: Path) -> No
 def test_a_frozen_target_is_rescued_and_the_fix_is_proved(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Pendulum with tau = 0: the cause is named, tau is restored, fresh seeds agree."""
+    """With tau = 0 the future counts for nothing: named, tau restored, fresh seeds agree.
+
+    The effect is gross: returns of -17 to -20 with it and of -0.3 to -1.2 without.
+    """
     config = load_config(
         "ddpg/pendulum",
         {
+            "environment.id": "test/Investment-v0",
             "tau": 0.0,
-            "total_env_steps": 3000,
-            "log_every": 50,
-            "batch_size": 64,
-            "hidden_sizes": [64, 64],
-            "learning_starts": 300,
-            "learning_rate": 2e-3,
-            "evaluation.every": 250,
-            "evaluation.episodes": 5,
-            "checkpoints.every": 250,
+            "total_env_steps": 800,
+            "log_every": 25,
+            "batch_size": 32,
+            "hidden_sizes": [32, 32],
+            "learning_starts": 100,
+            "learning_rate": 3e-3,
+            "evaluation.every": 100,
+            "evaluation.episodes": 2,
+            "checkpoints.every": 100,
         },
     )
     file = tmp_path / "sick.yaml"
     file.write_text(config.to_yaml())
     command = ["rescue", str(file), "--output", str(tmp_path / "out"), "--seeds", "3"]
-    assert main([*command, "--workers", "1", "--json", "--also", "batch_size=128"]) == 0
+    assert main([*command, "--workers", "1", "--json", "--also", "batch_size=64"]) == 0
     story = json.loads(capsys.readouterr().out)
     assert story["status"] == "verified"
     assert story["diagnoses"][0]["cause"] == "C204"
@@ -312,11 +316,11 @@ def test_a_frozen_target_is_rescued_and_the_fix_is_proved(
     assert load_config(tmp_path / "out" / "rescued.yaml") == config.replaced({"tau": 0.005})
     assert "Verification" in (tmp_path / "out" / "report.html").read_text()
     # A second start finds everything done, and tries what is asked for only now.
-    assert main([*command, "--workers", "1", "--json", "--also", "batch_size=32"]) == 0
+    assert main([*command, "--workers", "1", "--json", "--also", "batch_size=48"]) == 0
     again = json.loads(capsys.readouterr().out)
     assert again["status"] == "verified"
     assert [row["name"] for row in again["tried"] if row["origin"] == "asked for"] == [
-        "batch_size=32"
+        "batch_size=48"
     ]
 
 

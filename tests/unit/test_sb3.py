@@ -21,6 +21,7 @@ from steadyrl.core.records import Step
 from steadyrl.integrations.sb3 import SteadyCallback
 from steadyrl.integrations.sb3_common import observation_signals
 from steadyrl.integrations.sb3_model import not_finite
+from steadyrl.integrations.sb3_on_policy import OnPolicyMeter
 from steadyrl.judging import judge
 from steadyrl.store.foreign.run import ForeignRun
 from steadyrl.store.run_directory import RunDirectory
@@ -134,21 +135,30 @@ def test_a_component_that_never_changes_is_constant_and_has_no_scale() -> None:
     assert signals["observation.scale_ratio"] < 2.0
 
 
+@pytest.fixture
+def _jumping(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every update counts as one that led 2 nats away: D102 is severe after the third."""
+    measured = OnPolicyMeter.read
+    monkeypatch.setattr(OnPolicyMeter, "read", lambda self: measured(self) | {"policy.kl": 2.0})
+
+
+@pytest.mark.usefixtures("_jumping")
 def test_something_severe_stops_the_run_if_asked_to(tmp_path: Path) -> None:
-    model = model_of("ppo", learning_rate=0.3, n_epochs=20)
+    model = model_of("ppo", n_epochs=2)
     watched(model, tmp_path / "run", 20_000, on_severe="stop")
-    assert model.num_timesteps < 20_000
+    assert model.num_timesteps == 3 * 256 + 1
     store = RunDirectory.open(tmp_path / "run")
     summary = store.summary()
     assert summary is not None
     assert summary["status"] == "stopped"
-    assert "entropy-collapsed" in summary["message"]
+    assert "D102 policy-jumps: the policy moves by 2 nats" in summary["message"]
     assert any(event["event"] == "stopped" for event in store.events())
     assert judge(tmp_path / "run").headline == "sick"
 
 
+@pytest.mark.usefixtures("_jumping")
 def test_something_severe_lowers_the_learning_rate_if_asked_to(tmp_path: Path) -> None:
-    model = model_of("ppo", learning_rate=0.3, n_epochs=20)
+    model = model_of("ppo", learning_rate=0.3, n_epochs=2)
     watched(model, tmp_path / "run", 1600, on_severe="lower_learning_rate")
     changes = [e for e in RunDirectory.open(tmp_path / "run").events() if e["event"] == "change"]
     assert (changes[0]["before"], changes[0]["after"]) == (0.3, pytest.approx(0.1))
@@ -270,9 +280,10 @@ def test_the_log_of_stable_baselines_alone_is_read(tmp_path: Path) -> None:
             assert ours[step.taken] == pytest.approx(step.signals["policy.kl"], rel=1e-5)
 
 
+@pytest.mark.usefixtures("_jumping")
 def test_the_remedy_speaks_of_the_models_own_settings(tmp_path: Path) -> None:
     model = model_of("ppo", learning_rate=0.3, n_epochs=20)
-    watched(model, tmp_path / "run", 3000)
+    watched(model, tmp_path / "run", 3 * 256)
     verdict = judge(tmp_path / "run")
     assert verdict.diagnoses[0].cause == "C241"
     assert verdict.changes["R301"] == "learning_rate 0.3 -> 0.001"
