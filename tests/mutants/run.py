@@ -6,8 +6,8 @@ pytest collects the group's tests once. For each fault a child is forked that pu
 the modules already loaded and runs the tests that call the function concerned, the most specific
 ones first, until one fails or their time is up. What no test notices is listed after the table:
 that is also what no test reaches. A fault that keeps the tests from ending is noticed, and counted
-apart. Tests that fail where nothing is wrong, or where a module was only put in its own place, are
-named and not asked.
+apart. Tests that take long, or fail where nothing is wrong or where a module was only put in its
+own place, are named and not asked.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ GROUPS: Mapping[str, tuple[str, str]] = {
         "experiments/rescue.py experiments/candidates.py experiments/proof.py "
         "experiments/compare.py experiments/ladder.py experiments/gates.py "
         "experiments/statistics.py",
-        "unit/test_rescue.py unit/test_compare.py unit/test_ladder.py unit/test_statistics.py "
-        "unit/test_gates.py",
+        "unit/test_rescue.py unit/test_rescue_story.py unit/test_candidates.py "
+        "unit/test_compare.py unit/test_ladder.py unit/test_statistics.py unit/test_gates.py",
     ),
 }
 
@@ -116,12 +116,14 @@ class Mutations:
         tests = [Known(i, *found[i.nodeid]) for i in session.items if i.nodeid in found]
         for item in session.items:
             if item.nodeid not in found:
-                sys.stderr.write(f"{item.nodeid} fails where nothing is wrong, and is not asked.\n")
+                sys.stderr.write(f"{item.nodeid} takes too long, or fails, and is not asked.\n")
         for name in self._files:
             code, _ = _in_child(lambda: _own_text(Path(name)))  # noqa: B023
             if code:
                 raise RuntimeError(f"{name} cannot be put in its own place: is it loaded?")
-        for file, mutant in self._todo:
+        for number, (file, mutant) in enumerate(self._todo):
+            if number % 50 == 0:
+                sys.stderr.write(f"{number} of {len(self._todo)} faults\n")
             self.counts[file] += 1
             if not self._noticed(file, mutant, tests):
                 self.survivors.append((file, mutant))
@@ -152,8 +154,9 @@ class Mutations:
         return self._trusted[key]
 
     def _watched(self, items: Sequence[pytest.Item]) -> dict[str, tuple[float, set[Any]]]:
-        """Each passing test's time, and which functions of the files it calls."""
+        """The time of each test that passes in time, and which functions of the files it calls."""
         result = {}
+        signal.signal(signal.SIGPROF, lambda *_: pytest.fail("takes too long"))
         for item in items:
             calls: set[tuple[str, int]] = set()
 
@@ -161,12 +164,15 @@ class Mutations:
                 if event == "call" and frame.f_code.co_filename in self._files:
                     calls.add((frame.f_code.co_filename, frame.f_code.co_firstlineno))
 
-            sys.setprofile(note)
-            passed = _passes(item)
-            sys.setprofile(None)
             start = time.process_time()  # not of the clock: other programs may be busy
+            signal.setitimer(signal.ITIMER_PROF, SECONDS)
+            passed = _passes(item)
+            signal.setitimer(signal.ITIMER_PROF, 0.0)
+            seconds = time.process_time() - start
+            sys.setprofile(note)
             if passed and _passes(item):
-                result[item.nodeid] = (time.process_time() - start, calls)
+                result[item.nodeid] = (seconds, calls)
+            sys.setprofile(None)
         return result
 
 
