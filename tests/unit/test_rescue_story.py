@@ -45,7 +45,7 @@ class Lab:
             return
         value = next((v for n, v in self.returns.items() if trial.name.startswith(n)), CONTROL)
         value -= 0.01 * (trial.config.seed % 10)
-        steps = trace(eval__return_mean=value)
+        steps = trace(eval__return_mean=value)[:5]
         sick = trial.name.startswith(self.unhealthy) if self.unhealthy else False
         recorded(trial.directory, steps, *([found("D005")] if sick else []), config=trial.config)
 
