@@ -10,7 +10,7 @@ help:
 	@echo "make test         set up, check style and types, run the tests"
 	@echo "make test-slow    the tests that train for minutes"
 	@echo "make test-numerics the tests with other last digits, as other processors compute them"
-	@echo "make test-mutants how many small faults, put into the rules and readers, the tests notice"
+	@echo "make test-mutants how many small faults, put into what judges runs, the tests notice; hours"
 	@echo "make check        ruff, format, mypy, import directions"
 	@echo "make format       let ruff rewrite"
 	@echo "make docs         generate docs/rules.md from the rules"

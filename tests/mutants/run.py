@@ -4,13 +4,17 @@
 
 pytest collects the group's tests once. For each fault a child is forked that puts the fault into
 the modules already loaded and runs the tests that call the function concerned, the most specific
-ones first, until one fails or their time is up. What no test notices is listed after the table.
+ones first, until one fails or their time is up. What no test notices is listed after the table:
+that is also what no test reaches. A fault that keeps the tests from ending is noticed, and counted
+apart. Tests that take long, or fail where nothing is wrong or where a module was only put in its
+own place, are named and not asked.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import cProfile
 import os
 import pickle
 import random
@@ -23,17 +27,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import FunctionType, ModuleType
 from typing import Any
 
-import numpy as np
 import pytest
 from _pytest.runner import runtestprotocol
 
+from tests.mutants.graft import SOURCES, put_in_place
 from tests.mutants.operators import Mutant, mutants_of
 
-SOURCES = Path(__file__).resolve().parents[2] / "src"
-SECONDS = 3.0  # of tests that a fault is exposed to
+SECONDS = 6.0  # of the processor: how long tests may take that a fault is shown to,
+SLOW = 3.0  # and each of them
 OPTIONS = (
     *("-q", "-p", "no:cacheprovider", "-o", "tmp_path_retention_policy=none"),
     # It compares all limits with a page that is generated from them: it would notice anything.
@@ -43,10 +46,10 @@ OPTIONS = (
 # What is mutated, and the tests that are asked.
 GROUPS: Mapping[str, tuple[str, str]] = {
     "stability": (
-        "stability/[!e]*.py stability/controllers/*.py",  # explain.py only words things
+        "stability/*.py stability/controllers/*.py maths/robust.py",
         "rules unit/test_window.py unit/test_robust_statistics.py unit/test_monitor.py "
         "unit/test_diagnose.py unit/test_choice_of_remedies.py unit/test_controllers.py "
-        "unit/test_foreign_runs.py",
+        "unit/test_judging.py unit/test_what_is_judged.py unit/test_foreign_runs.py",
     ),
     "rules": (
         "stability/detectors/*.py stability/causes/*.py stability/remedies/*.py "
@@ -59,11 +62,16 @@ GROUPS: Mapping[str, tuple[str, str]] = {
         "unit/test_event_records.py unit/test_run_folders.py unit/test_foreign_runs.py "
         "unit/test_event_files.py unit/test_fuzz_readers.py",
     ),
+    "verdict": (
+        "verdict.py judging.py",
+        "unit/test_judging.py unit/test_what_is_judged.py unit/test_foreign_runs.py",
+    ),
     "experiments": (
-        "verdict.py experiments/rescue.py experiments/candidates.py experiments/compare.py "
-        "experiments/ladder.py experiments/gates.py experiments/statistics.py",
-        "unit/test_rescue.py unit/test_compare.py unit/test_ladder.py unit/test_statistics.py "
-        "unit/test_gates.py unit/test_guard.py unit/test_foreign_runs.py",
+        "experiments/rescue.py experiments/candidates.py experiments/proof.py "
+        "experiments/compare.py experiments/ladder.py experiments/gates.py "
+        "maths/statistics.py",
+        "unit/test_rescue.py unit/test_rescue_story.py unit/test_candidates.py "
+        "unit/test_compare.py unit/test_ladder.py unit/test_statistics.py unit/test_gates.py",
     ),
 }
 
@@ -89,8 +97,9 @@ class Mutations:
         self._files = {str(file) for file in files}
         self.survivors: list[tuple[Path, Mutant]] = []
         self.counts: Counter[Path] = Counter()
+        self.endless: Counter[Path] = Counter()
         self._kills: Counter[tuple[Path, str]] = Counter()
-        self._trusted: dict[str, bool] = {}
+        self._trusted: dict[tuple[Path, str], bool] = {}
 
     def pytest_configure(self) -> None:
         """Random tests try the same examples each time, and remember none."""
@@ -107,7 +116,16 @@ class Mutations:
         session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined] # once for all
         found = pickle.loads(_in_child(lambda: pickle.dumps(self._watched(session.items)))[1])
         tests = [Known(i, *found[i.nodeid]) for i in session.items if i.nodeid in found]
-        for file, mutant in self._todo:
+        for item in session.items:
+            if item.nodeid not in found:
+                sys.stderr.write(f"{item.nodeid} takes too long, or fails, and is not asked.\n")
+        for name in self._files:
+            code, _ = _in_child(lambda: _own_text(Path(name)))  # noqa: B023
+            if code:
+                raise RuntimeError(f"{name} cannot be put in its own place: is it loaded?")
+        for number, (file, mutant) in enumerate(self._todo):
+            if number % 50 == 0:
+                sys.stderr.write(f"{number} of {len(self._todo)} faults\n")
             self.counts[file] += 1
             if not self._noticed(file, mutant, tests):
                 self.survivors.append((file, mutant))
@@ -116,41 +134,44 @@ class Mutations:
     def _noticed(self, file: Path, mutant: Mutant, tests: list[Known]) -> bool:
         while True:
             chosen = list(_chosen(tests, file, mutant, self._kills))
-            limit = int(10 + 5 * sum(test.seconds for test in chosen))
+            limit = int(30 + 10 * sum(test.seconds for test in chosen))
             code, said = _in_child(lambda: _exposed(file, mutant, chosen), limit)  # noqa: B023
             if not said:
+                self.endless[file] += code == -signal.SIGALRM
                 return code != 0  # crashed, or did not end
             killer = next((test for test in chosen if test.item.nodeid == said.decode()), None)
             self._kills[file, said.decode()] += 1
-            if killer is None or self._sound(killer):
+            if killer is None or self._sound(file, killer):
                 return True
-            tests.remove(killer)
+            tests = [test for test in tests if test is not killer]
 
-    def _sound(self, test: Known) -> bool:
-        """Whether a test passes alone where nothing is wrong."""
-        if test.item.nodeid not in self._trusted:
-            _, said = _in_child(lambda: b"passed" if _passes(test.item) else b"")
-            self._trusted[test.item.nodeid] = bool(said)
+    def _sound(self, file: Path, test: Known) -> bool:
+        """Whether a test passes alone, with the file's own text put in its place."""
+        key = file, test.item.nodeid
+        if key not in self._trusted:
+            _, said = _in_child(lambda: _own_text(file, test.item))
+            self._trusted[key] = bool(said)
             if not said:
-                sys.stderr.write(f"{test.item.nodeid} fails alone, and is not asked.\n")
-        return self._trusted[test.item.nodeid]
+                sys.stderr.write(f"{test.item.nodeid} fails alone, and is not asked of {file}.\n")
+        return self._trusted[key]
 
     def _watched(self, items: Sequence[pytest.Item]) -> dict[str, tuple[float, set[Any]]]:
-        """Each passing test's time, and which functions of the files it calls."""
+        """The time of each test that passes in time, and which functions of the files it calls."""
         result = {}
+        signal.signal(signal.SIGPROF, lambda *_: pytest.fail("takes too long"))
         for item in items:
-            calls: set[tuple[str, int]] = set()
-
-            def note(frame: Any, event: str, _: Any, calls: set[Any] = calls) -> None:
-                if event == "call" and frame.f_code.co_filename in self._files:
-                    calls.add((frame.f_code.co_filename, frame.f_code.co_firstlineno))
-
-            sys.setprofile(note)
-            start = time.perf_counter()
+            profile = cProfile.Profile(subcalls=False, builtins=False)
+            start = time.process_time()  # not of the clock: other programs may be busy
+            signal.setitimer(signal.ITIMER_PROF, SLOW)
+            profile.enable()
             passed = _passes(item)
-            sys.setprofile(None)
+            profile.disable()
+            signal.setitimer(signal.ITIMER_PROF, 0.0)
+            codes = [entry.code for entry in profile.getstats() if not isinstance(entry.code, str)]
             if passed:
-                result[item.nodeid] = (time.perf_counter() - start, calls)
+                calls = {(c.co_filename, c.co_firstlineno) for c in codes}
+                own = {call for call in calls if call[0] in self._files}
+                result[item.nodeid] = (time.process_time() - start, own)
         return result
 
 
@@ -193,6 +214,12 @@ def _exposed(file: Path, mutant: Mutant, tests: Sequence[Known]) -> bytes:
     return next((t.item.nodeid.encode() for t in tests if not _passes(t.item)), b"")
 
 
+def _own_text(file: Path, test: pytest.Item | None = None) -> bytes:
+    """Whether a test passes where a module's own text was put in its place."""
+    put_in_place(file, ast.parse(file.read_text()))
+    return b"passed" if test is None or _passes(test) else b""
+
+
 def _passes(item: pytest.Item) -> bool:
     return all(not report.failed for report in runtestprotocol(item, log=False, nextitem=None))
 
@@ -216,51 +243,6 @@ def _in_child(work: Any, seconds: int = 0) -> tuple[int, bytes]:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), said
 
 
-def put_in_place(file: Path, tree: ast.Module) -> None:
-    """Give a loaded module, and whoever imported from it, the code and values of another text."""
-    name = ".".join(file.relative_to(SOURCES).with_suffix("").parts).removesuffix(".__init__")
-    module = sys.modules[name]
-    kept = ("__name__", "__file__", "__package__", "__spec__", "__path__", "__builtins__")
-    fresh = {key: vars(module)[key] for key in kept if key in vars(module)}
-    exec(compile(tree, str(file), "exec"), fresh)
-    for key, new in fresh.items():
-        old = vars(module).get(key)
-        if key.startswith("__") or isinstance(old, ModuleType) or old is new:
-            continue
-        if not _grafted(old, new) and (isinstance(old, np.ndarray) or repr(old) != repr(new)):
-            for other in list(sys.modules.values()):
-                if getattr(other, "__dict__", {}).get(key) is old:
-                    setattr(other, key, new)
-
-
-def _grafted(old: Any, new: Any) -> bool:
-    """Functions, classes and rules stay the objects that others hold, and change inside."""
-    if isinstance(old, FunctionType):
-        old.__code__, old.__defaults__ = new.__code__, new.__defaults__
-        old.__kwdefaults__ = new.__kwdefaults__
-        return True
-    if isinstance(old, type):
-        for key, member in vars(new).items():
-            mine = _function(vars(old).get(key))
-            if isinstance(mine, FunctionType) and mine.__code__.co_filename != "<string>":
-                _grafted(mine, _function(member))
-        return True
-    if hasattr(old, "__wrapped__"):  # cached
-        old.cache_clear()
-        return _grafted(old.__wrapped__, new.__wrapped__)
-    if hasattr(old, "__dataclass_fields__") and hasattr(old, "__dict__"):
-        vars(old).update(vars(new))
-        return True
-    return False
-
-
-def _function(member: Any) -> Any:
-    """What a property, a class method or a cache is made of."""
-    for part in ("fget", "__func__", "__wrapped__", "func"):
-        member = getattr(member, part, member)
-    return member
-
-
 def main() -> None:
     """Print the table of each group, and the faults that nobody noticed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
@@ -268,6 +250,7 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=0, help="faults per group; 0: all")
     parser.add_argument("--only", default="", help="part of the paths to mutate")
     chosen = parser.parse_args()
+    os.environ["OMP_NUM_THREADS"] = "1"  # a forked child has none of its parent's threads
     for group in chosen.groups:
         code, said = _in_child(lambda: _run(group, chosen.sample, chosen.only))  # noqa: B023
         sys.stdout.write(said.decode() if not code else f"{group}: failed\n")
@@ -285,13 +268,15 @@ def _run(group: str, sample: int, only: str) -> bytes:
     if not mutations.counts:
         raise RuntimeError(f"nothing was looked at; pytest ended with {code}")
     unseen = Counter(file for file, _ in mutations.survivors)
-    lines = ["", "| module | faults | noticed | share |", "|---|---|---|---|"]
+    endless = mutations.endless
+    lines = ["", "| module | faults | noticed | share | did not end |", "|---|---|---|---|---|"]
     rows = [
-        (str(f.relative_to(SOURCES / "steadyrl")), n, unseen[f])
+        (str(f.relative_to(SOURCES / "steadyrl")), n, unseen[f], endless[f])
         for f, n in mutations.counts.items()
     ]
-    rows.append((f"**{group}**", sum(mutations.counts.values()), len(mutations.survivors)))
-    lines += [f"| {name} | {n} | {n - u} | {1 - u / n:.0%} |" for name, n, u in rows]
+    total, missed = mutations.counts.total(), len(mutations.survivors)
+    rows.append((f"**{group}**", total, missed, endless.total()))
+    lines += [f"| {name} | {n} | {n - u} | {1 - u / n:.0%} | {e} |" for name, n, u, e in rows]
     lines += ["", *(f"{f}:{m.line}: {m.text}" for f, m in mutations.survivors), ""]
     return "\n".join(lines).encode()
 

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from steadyrl.maths import robust as statistics
+from tests.mutants.graft import put_in_place
 from tests.mutants.operators import mutants_of
-from tests.mutants.run import _in_child, put_in_place
+from tests.mutants.run import _in_child
 
 
 @pytest.mark.parametrize(
@@ -19,6 +20,7 @@ from tests.mutants.run import _in_child, put_in_place
         ("x = a < 3", ["x = a <= 3", "x = a < 4"]),
         ("x = a and b", ["x = a or b", "x = b", "x = a"]),
         ("x = not a", ["x = a"]),
+        ("x = a @ b", ["x = a * b"]),
         ("x = a - 0.5", ["x = a + 0.5", "x = a - 0.75"]),
         ("x = [y for y in a if y]", ["x = [y for y in a if not y]", "x = [y for y in a]"]),
         ("def f():\n    return a", ["def f():\n    return None"]),

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from steadyrl.core import conv_network, networks
+from steadyrl.nets import convolutional, dense
 
 SCALE = 1e-6  # about ten roundings of a float32; training multiplies it soon enough
 
@@ -41,9 +41,9 @@ def _after(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]
 def pytest_configure() -> None:
     """Disturb the weights of our networks, and of other libraries' layers."""
     places: list[tuple[Any, str]] = [
-        (networks, "uniform"),
-        (networks, "orthogonal"),
-        (conv_network, "orthogonal"),
+        (dense, "uniform"),
+        (dense, "orthogonal"),
+        (convolutional, "orthogonal"),
         (nn.init, "orthogonal_"),
     ]
     for module, name in places:

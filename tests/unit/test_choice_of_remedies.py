@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -81,6 +82,14 @@ def test_the_first_untried_automatic_remedy_of_the_likeliest_cause_is_chosen(
     diagnoses = [diagnosis(f"C{n}", *names) for n, names in enumerate(remedies)]
     action = choose_action(diagnoses, CONFIG, Window(), tried)
     assert (action.remedy if action else None) == chosen
+
+
+def test_what_the_machine_lacks_no_remedy_is_chosen_for() -> None:
+    machine = replace(diagnosis("C1", "R1"), concerns="machine")
+    assert choose_action([machine], CONFIG, Window(), set()) is None
+    action = choose_action([machine, diagnosis("C2", "R2")], CONFIG, Window(), set())
+    assert action is not None
+    assert action.remedy == "R2"
 
 
 def test_an_action_says_what_it_changes_and_against_what() -> None:

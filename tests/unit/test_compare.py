@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -248,6 +249,87 @@ def test_what_cannot_be_compared_is_refused(
     configs = {"a": small_config(), "b": small_config(**second)}
     with pytest.raises(ConfigError, match=complaint):
         compare(configs, tmp_path, seeds=seeds)
+
+
+@pytest.mark.parametrize(
+    ("count", "episodes", "complaint"),
+    [(1, 2, "at least two different configs"), (2, 0, "without evaluations nothing can be")],
+)
+def test_without_something_to_compare_nothing_is_run(
+    count: int, episodes: int, complaint: str, small_config: Make, tmp_path: Path, played: Any
+) -> None:
+    begun = played(lambda trial: 1.0)
+    configs = {name: small_config(evaluation__episodes=episodes) for name in "ab"[:count]}
+    with pytest.raises(ConfigError, match=complaint):
+        compare(configs, tmp_path, seeds=3)
+    assert begun == []
+
+
+@pytest.mark.parametrize(("seeds", "hinted"), [(5, True), (6, False)])
+def test_the_hint_about_too_few_seeds_is_given_before_anything_else(
+    seeds: int, hinted: bool, small_config: Make, tmp_path: Path, played: Any
+) -> None:
+    played(lambda trial: 10.0 * (trial.name[0] == "b") + trial.config.seed)
+    said: list[str] = []
+    configs = {"a": small_config(), "b": small_config()}
+    result = compare(configs, tmp_path / "a" / "b", seeds=seeds, say=said.append)
+    assert ("no answer can be clear" in said[0]) is hinted
+    assert (said[hinted], said[-1]) == (
+        "  a seed 0: return 0, finished",
+        f"{seeds} seeds: {result.message}",
+    )
+    written = json.loads((tmp_path / "a" / "b" / "compare.json").read_text())
+    assert written["message"] == result.message
+
+
+def test_the_seeds_of_a_comparison_begin_with_the_configs_own(
+    small_config: Make, tmp_path: Path, played: Any
+) -> None:
+    begun = played(lambda trial: 1.0)
+    compare({"a": small_config(seed=5), "b": small_config(seed=5)}, tmp_path, seeds=3)
+    assert begun == [f"{name} seed {seed}" for seed in (5, 6, 7) for name in "ab"]
+
+
+def test_runs_without_an_evaluation_have_no_curve_and_no_threshold() -> None:
+    def empty(seed: int) -> History:
+        nothing = np.empty(0)
+        return replace(
+            history([1.0], seed=seed, status="diverged"),
+            taken=nothing, returns=nothing, final=math.nan,
+        )  # fmt: skip
+
+    test = planned_test(3, contrasts=1, stop_early=False)
+    dead = [empty(seed) for seed in range(3)]
+    nothing = judge_arms({"a": dead, "b": dead}, threshold=None, test=test)
+    assert math.isnan(nothing.threshold)
+    assert nothing.arms[0].curve == {"taken": [], "value": [], "low": [], "high": []}
+    assert (nothing.arms[0].final.value, nothing.arms[0].area.value) == (0.0, 0.0)
+    assert math.isnan(nothing.arms[0].worst_drawdown)
+    # Beside runs that were evaluated, one that was not counts as the worst.
+    alive = [history([4.0, 20.0, 20.0, 20.0, 20.0], seed=seed) for seed in range(3)]
+    mixed = judge_arms({"a": alive, "b": [empty(0), *alive[1:]]}, threshold=None, test=test)
+    assert mixed.threshold == pytest.approx(4.0 + 0.8 * 16.0)
+    assert mixed.contrasts[0].difference.value == pytest.approx((4.0 - 20.0) / 3)
+    assert mixed.arms[1].curve["value"][-1] == 20.0
+    assert mixed.arms[1].area.value == pytest.approx(alive[0].returns.mean())
+
+
+def test_a_curve_covers_what_all_runs_were_evaluated_on() -> None:
+    early = history([0.0, 10.0, 20.0, 30.0])
+    late = replace(history([5.0, 5.0, 5.0], seed=1), taken=np.array([200.0, 300.0, 600.0]))
+    test = planned_test(2, contrasts=1, stop_early=False)
+    arm = judge_arms({"a": [early, late], "b": [early, late]}, threshold=1.0, test=test).arms[0]
+    grid = arm.curve["taken"]
+    assert (grid[0], grid[-1], len(grid)) == (200.0, 400.0, 60)
+    assert (arm.curve["low"][0], arm.curve["high"][0]) == (6.25, 8.75)
+
+
+def test_sick_runs_are_counted_and_costs_are_means() -> None:
+    runs = [replace(history([0.0, 1.0], seed=seed), seconds=float(seed)) for seed in range(4)]
+    runs[0] = replace(runs[0], severe=("D005", "D009"))
+    test = planned_test(4, contrasts=1, stop_early=False)
+    arm = judge_arms({"a": runs, "b": runs}, threshold=1.0, test=test).arms[0]
+    assert (arm.sick_rate, arm.seconds, arm.taken) == (0.25, 1.5, 200)
 
 
 def test_a_variant_is_a_config_with_settings_changed() -> None:

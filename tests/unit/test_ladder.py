@@ -236,6 +236,92 @@ def test_learning_never_starts_before_there_is_a_batch(
     assert (written["batch_size"], written["learning_starts"]) == (64, 64)
 
 
+def test_learning_starts_as_configured_if_a_batch_is_there_by_then(
+    small_config: Make, tmp_path: Path, played: Callable[[Play], None]
+) -> None:
+    played(lambda size, seed: (RISING, (), "finished"))
+    climb(small_config(learning_starts=90), [64], load_gates("relative"), tmp_path, seeds=5)
+    written = yaml.safe_load((tmp_path / "batch-64-seed0" / "config.yaml").read_text())
+    assert (written["batch_size"], written["learning_starts"]) == (64, 90)
+
+
+@pytest.mark.parametrize(
+    ("preset", "changes", "complaint"),
+    [
+        ("ppo/cartpole", {}, "has no batch_size to climb"),
+        ("ddpg/pendulum", {"evaluation.episodes": 0}, "without evaluations no rung can be"),
+        ("ddpg/pendulum", {"buffer_size": 32}, "buffer_size"),
+    ],
+)
+def test_what_cannot_be_climbed_is_refused_before_anything_is_run(
+    preset: str,
+    changes: dict[str, Any],
+    complaint: str,
+    tmp_path: Path,
+    played: Callable[[Play], None],
+) -> None:
+    played(lambda size, seed: (RISING, (), "finished"))
+    with pytest.raises(ConfigError, match=complaint):
+        climb(load_config(preset, changes), [16, 64], load_gates("relative"), tmp_path, seeds=5)
+    assert not any(tmp_path.iterdir())
+
+
+LOWEST = "the lowest rung failed: whatever is wrong, it is not that the batch is too large"
+
+
+@pytest.mark.parametrize(
+    ("sick", "status", "said", "lowest"),
+    [
+        (None, "finished", "batch 16: climb (every gate passed)", False),
+        (16, "finished", "batch 16: step back (severe findings 1)", True),
+        (32, "finished", "batch 32: step back (severe findings 1)", False),
+        (16, "diverged", "batch 16: stop (a number that is not finite)", True),
+    ],
+)
+def test_each_decision_is_said_with_its_reasons(
+    sick: int | None,
+    status: str,
+    said: str,
+    lowest: bool,
+    small_config: Make,
+    tmp_path: Path,
+    played: Callable[[Play], None],
+) -> None:
+    ends = {True: status, False: "finished"}
+    played(lambda size, seed: (RISING, ("D005",) if size == sick else (), ends[size == sick]))
+    told: list[str] = []
+    _climb(small_config(), tmp_path / "a" / "b", say=told.append, every_rung=True)
+    assert said in told
+    assert (LOWEST in told) is lowest
+    assert "batch 32: 5 seeds x 300 env steps" in told
+
+
+def test_what_was_decided_and_recommended_is_written_down(
+    small_config: Make, tmp_path: Path, played: Callable[[Play], None]
+) -> None:
+    played(lambda size, seed: (RISING, ("D005",) if size > 16 else (), "finished"))
+    ladder = _climb(small_config(), tmp_path, name="mine", gates_name="relative")
+    record = json.loads((tmp_path / "ladder.json").read_text())
+    assert (record["recommended"], record["message"]) == (16, ladder.message)
+    assert [rung["decision"] for rung in record["rungs"]] == ["climb", "step back"]
+    header = (tmp_path / "recommended.yaml").read_text().splitlines()[0]
+    assert header == f"# Recommended by the ladder (relative gates): {ladder.message}"
+
+
+@pytest.mark.parametrize(
+    ("some", "message"), [(False, "change the config, not the batch"), (True, "more seeds or a")]
+)
+def test_where_no_rung_passed_the_record_says_what_next(
+    some: bool, message: str, small_config: Make, tmp_path: Path, played: Callable[[Play], None]
+) -> None:
+    played(lambda size, seed: (RISING, ("D005",) if seed % 2 or not some else (), "finished"))
+    ladder = _climb(small_config(), tmp_path)
+    assert message in ladder.message
+    record = json.loads((tmp_path / "ladder.json").read_text())
+    assert (record["message"], record["recommended"]) == (ladder.message, None)
+    assert not (tmp_path / "recommended.yaml").exists()
+
+
 def test_evidence_names_every_usual_suspect_and_whether_it_held() -> None:
     run = steps(
         replay__batch_share=[0.9, 0.5, 0.3, 0.2, 0.2, 0.2],

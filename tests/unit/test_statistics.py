@@ -163,6 +163,13 @@ def test_too_few_seeds_have_no_interval_and_say_so() -> None:
     assert (found.low, found.high) == (-math.inf, math.inf)
     assert f"{found:.1f}" == "3.0 [too few seeds]"
     assert f"{Estimate(1.0, 0.5, 2.0):.1f}" == "1.0 [0.5, 2.0]"
+    assert f"{Estimate(1.0, -math.inf, 2.0):.1f}" == "1.0 [-inf, 2.0]"
+    assert f"{Estimate(1.0, 0.5, math.inf):.1f}" == "1.0 [0.5, inf]"
+
+
+@pytest.mark.parametrize(("point", "outside"), [(0.4, True), (0.5, False), (2.0, False), (3, True)])
+def test_an_interval_excludes_what_lies_beyond_its_ends(point: float, outside: bool) -> None:
+    assert Estimate(1.0, 0.5, 2.0).excludes(point) is outside
 
 
 @pytest.mark.parametrize(
@@ -233,6 +240,22 @@ def test_a_share_of_few_runs_has_an_exact_interval() -> None:
     assert share_interval(6, 6).low == pytest.approx(0.025 ** (1 / 6))
     assert share_interval(0, 6).high == pytest.approx(1 - 0.025 ** (1 / 6))
     assert (share_interval(0, 0).low, share_interval(0, 0).high) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("share", [share_interval, wilson])
+def test_of_no_runs_no_share_is_known(share: Callable[[int, int], Estimate]) -> None:
+    found = share(0, 0)
+    assert math.isnan(found.value)
+    assert (found.low, found.high) == (0.0, 1.0)
+    assert math.isfinite(share(0, 1).value)
+
+
+def test_wilson_by_hand() -> None:
+    found = wilson(8, 10, z=2.0)
+    root = math.sqrt(0.8 * 0.2 / 10 + 4 / 400)
+    assert found.value == 0.8
+    assert found.low == pytest.approx((0.8 + 0.2 - 2 * root) / 1.4)
+    assert found.high == pytest.approx((0.8 + 0.2 + 2 * root) / 1.4)
 
 
 def test_wilson_is_never_empty_at_the_ends() -> None:
