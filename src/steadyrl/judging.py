@@ -178,6 +178,7 @@ def _judged(
         unmeasured=monitor.unmeasured(),
         machine=[finding for finding in monitor.findings if finding.concerns == "machine"],
         machine_diagnoses=[d for d in diagnoses if d.concerns == "machine"],
+        unit=config.unit,
         changes=prescriptions(diagnoses, config, window, names_of_settings(config)),
         **said,
     )

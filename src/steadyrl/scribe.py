@@ -171,6 +171,7 @@ class Scribe:
             remedy=action.remedy,
             changes={name: (before[name], value) for name, value in action.changes.items()},
             because=because,
+            unit=self._config.unit.one,
         )
         self._go_back(intervention)
         return intervention

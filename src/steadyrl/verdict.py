@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from steadyrl.core.records import Diagnosis, Finding, Intervention
+from steadyrl.core.traits import ENV_STEPS, Unit
 
 Headline = Literal["healthy", "healed", "suspicious", "sick", "failed", "broken off", "cannot tell"]
 UNDISTURBED = ("finished", "recorded", "going")  # statuses that say nothing against a run
@@ -33,6 +34,7 @@ class Verdict:
     problems: Sequence[str] = ()  # what was not intact in its files
     advice: Mapping[str, str] = field(default_factory=dict)  # how to record a missing signal
     changes: Mapping[str, str] = field(default_factory=dict)  # by remedy: settings, before -> after
+    unit: Unit = ENV_STEPS  # that findings count in
     block: int = 1  # Steps that detectors saw as one: of a long run more than one
 
     @property
@@ -91,5 +93,6 @@ class Verdict:
             "problems": list(self.problems),
             "advice": dict(self.advice),
             "changes": dict(self.changes),
+            "unit": self.unit.many,
             "block": self.block,
         }

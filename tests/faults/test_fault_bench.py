@@ -28,7 +28,7 @@ from steadyrl.experiments.fault_bench.bench import (
     summarise,
 )
 from steadyrl.experiments.fault_bench.substitutions import SUBSTITUTIONS
-from steadyrl.experiments.fault_bench.suite import Case, Suite
+from steadyrl.experiments.fault_bench.suite import BenchCase, Suite
 from steadyrl.experiments.trials import Outcome, Trial, is_done
 from steadyrl.nets.adam import Adam
 from steadyrl.nets.dense import DenseNetwork
@@ -172,7 +172,7 @@ def test_actions_can_be_recorded_late() -> None:
     np.testing.assert_array_equal(late.data.actions[5:], learner.data.actions[:-5])
 
 
-def _result(case: Case, total: float, length: float = 100.0) -> Result:
+def _result(case: BenchCase, total: float, length: float = 100.0) -> Result:
     outcome = Outcome(case.name, Path("x"), "finished", (), total, length, 100)
     return Result(case, outcome, (), ())
 
@@ -247,7 +247,7 @@ def rerun(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
     return returns
 
 
-def _said(case: Case, final: float, *causes: str) -> Result:
+def _said(case: BenchCase, final: float, *causes: str) -> Result:
     """A result with a warning, and with these causes if there are any."""
     warning = Finding(
         rule="D011", name="x", severity="warning", step=1, taken=1, message="", evidence={}

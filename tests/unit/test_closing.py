@@ -28,9 +28,9 @@ from steadyrl.environments.envs import Envs
 from steadyrl.environments.evaluate import evaluate
 from steadyrl.experience.demonstration_files import write_npz
 from steadyrl.experience.demonstrations import made
-from steadyrl.experiments.demo_replay import replay
 from steadyrl.experiments.noise import measure_noise
 from steadyrl.experiments.preflight import preflight
+from steadyrl.experiments.reenactment import reenact
 from steadyrl.run import fork, resume, train
 from steadyrl.scribe import Observers
 from steadyrl.store.run_directory import RunDirectory
@@ -202,10 +202,10 @@ def test_a_clone_that_is_played_again(tmp_path: Path, inputs: int) -> None:
     assert isinstance(config, BCConfig)
     train(config, tmp_path / "run")
     if inputs == 2:
-        assert replay(tmp_path / "run", seeds=[0]).trajectories == 1
+        assert reenact(tmp_path / "run", seeds=[0]).trajectories == 1
         return
     with pytest.raises(ConfigError, match="shows 2 numbers"):
-        replay(tmp_path / "run", seeds=[0])
+        reenact(tmp_path / "run", seeds=[0])
 
 
 def test_a_clone_that_is_tried_where_it_was_not_recorded(tmp_path: Path) -> None:

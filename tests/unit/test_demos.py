@@ -14,7 +14,7 @@ from steadyrl.environments.demonstrated import scripted_demonstrations
 from steadyrl.experience.demonstration_files import write_npz
 from steadyrl.experience.demonstrations import Demonstrations, made
 from steadyrl.experiments.demo_inspect import inspect
-from steadyrl.experiments.demo_replay import _distance, _late, _mean, judge
+from steadyrl.experiments.reenactment import _distance, _late, _mean, judge
 
 
 @pytest.fixture(scope="module")

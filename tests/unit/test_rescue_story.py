@@ -52,8 +52,9 @@ class Lab:
     def _original(self, trial: Trial) -> None:
         if trial.guard == "stop":
             trial.directory.parent.mkdir()
+            status = "stopped" if self.alarm else "finished"
             recorded(
-                trial.directory, self.original, *self.alarm, status="stopped", config=trial.config
+                trial.directory, self.original, *self.alarm, status=status, config=trial.config
             )
             if self.good:
                 store = RunDirectory.open_to_write(trial.directory)
@@ -151,14 +152,18 @@ def test_where_nothing_helped_nothing_is_proved(lab: Lab, tmp_path: Path) -> Non
     assert not (tmp_path / "out" / "rescued.yaml").exists()
 
 
-@pytest.mark.parametrize("steps", [SUSPICIOUS, trace()], ids=["warnings", "nothing"])
-def test_without_a_severe_finding_nothing_is_tried(
-    steps: list[Step], lab: Lab, tmp_path: Path
+@pytest.mark.parametrize(
+    ("steps", "status"),
+    [(SUSPICIOUS, "suspicious"), (trace(), "healthy")],
+    ids=["warnings", "nothing"],
+)
+def test_without_a_severe_finding_or_a_likely_cause_nothing_is_tried(
+    steps: list[Step], status: str, lab: Lab, tmp_path: Path
 ) -> None:
     lab.original, lab.alarm = steps, ()
-    assert lab.rescue(tmp_path / "out").status == "healthy"
+    assert lab.rescue(tmp_path / "out").status == status
     story = written(tmp_path / "out")
-    assert story["message"] == "no severe finding: there is nothing to rescue"
+    assert story["message"].startswith("nothing severe, no likely cause: nothing to rescue")
     assert (story["tried"], story["control"]) == ([], None)
     assert [trial.guard for trial in lab.made] == ["stop"]
 

@@ -23,7 +23,7 @@ from steadyrl.environments.envs import Envs
 from steadyrl.experience.rollout import Samples
 from steadyrl.experiments.verify_resume import compare_runs
 from steadyrl.maths.losses import normalised
-from steadyrl.maths.trust_region import Found, conjugate_gradient, line_search, no_direction
+from steadyrl.maths.trust_region import SearchResult, conjugate_gradient, line_search, no_direction
 from steadyrl.nets.dense import DenseNetwork
 from steadyrl.run import resume, train
 from steadyrl.scribe import Observers
@@ -229,7 +229,7 @@ def test_a_failed_search_restores_the_weights_exactly_and_has_no_kl(
     learner, data = _learner(config)
     before = learner.actor.parameters.clone()
 
-    def refuse(evaluate: Any, **settings: Any) -> Found:
+    def refuse(evaluate: Any, **settings: Any) -> SearchResult:
         return line_search(lambda f: (-1e9, evaluate(f)[1]), **settings)
 
     monkeypatch.setattr(trpo, "line_search", refuse)
@@ -244,7 +244,7 @@ def test_a_failed_search_restores_the_weights_exactly_and_has_no_kl(
 def test_a_failed_search_is_no_broken_number(
     trpo_config: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    failed = Found(0.0, 10, 0.0, math.nan, "no improvement")
+    failed = SearchResult(0.0, 10, 0.0, math.nan, "no improvement")
     monkeypatch.setattr(trpo, "line_search", lambda evaluate, **settings: failed)
     train(trpo_config(), tmp_path / "run")
     store = RunDirectory.open(tmp_path / "run")
@@ -256,7 +256,7 @@ def test_a_failed_search_is_no_broken_number(
 def test_the_stabiliser_acts_through_the_audited_door_down_to_its_floor(
     trpo_config: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    failed = Found(0.0, 10, 0.0, math.nan, "divergence")
+    failed = SearchResult(0.0, 10, 0.0, math.nan, "divergence")
     monkeypatch.setattr(trpo, "line_search", lambda evaluate, **settings: failed)
     config = trpo_config(
         stabiliser=True,

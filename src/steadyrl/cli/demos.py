@@ -64,10 +64,10 @@ def _inspect(arguments: argparse.Namespace) -> int:
 
 
 def _replay(arguments: argparse.Namespace) -> int:
-    from steadyrl.experiments.demo_replay import replay
+    from steadyrl.experiments.reenactment import reenact
     from steadyrl.report.demos import write_replay
 
-    found = replay(arguments.path, trajectories=arguments.trajectories, seeds=arguments.seeds)
+    found = reenact(arguments.path, trajectories=arguments.trajectories, seeds=arguments.seeds)
     output = arguments.output or arguments.path / "replay.html"
     errors = {name: getattr(found, name) for name in ("prediction", "recorded", "clone")}
     write_replay(found.verdict, found.because, errors, output)

@@ -60,7 +60,7 @@ def _tell(
         console.print(f"{state} after {verdict.steps:,} Steps", highlight=False)
         for action in acted:
             print_intervention(action, console)
-        print_findings(new, console)
+        print_findings(new, console, verdict.unit)
     if likely is not None and changed:
         print_diagnoses([likely], console, verdict.changes)
     causes[verdict.run] = likely.cause if likely else ""

@@ -34,7 +34,7 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     parser.add_argument(
         "--after",
         type=int,
-        help="env steps to train a CONFIG first (a fifth of its budget)",
+        help="how long to train a CONFIG first, in its own unit (a fifth of its budget)",
     )
     parser.add_argument("--micro-batches", type=int, default=200, help="for the noise scale")
     parser.add_argument("--draws", type=int, default=100, help="batches per size")
@@ -88,7 +88,7 @@ def _print(report: NoiseReport) -> None:
 
     console = Console(highlight=False)
     console.print(
-        f"[bold]{report.run}[/] at {report.taken:,} env steps, {report.content:,} transitions "
+        f"[bold]{report.run}[/] at {report.taken:,} {report.unit}, {report.content:,} samples "
         f"to draw from, batch {report.batch_size:,}",
         soft_wrap=True,
     )

@@ -23,7 +23,7 @@ Integers = NDArray[np.int64]
 class Columns:
     """A run's Steps by signal: where each signal was measured, and what."""
 
-    heads: Sequence[tuple[int, int, float]]  # index, env steps and seconds of every Step
+    heads: Sequence[tuple[int, int, float]]  # index, taken and seconds of every Step
     signals: Mapping[str, tuple[Integers, Floats]]  # positions among the Steps, and values
     last: Step
 

@@ -18,10 +18,10 @@ RunStatus = Literal["finished", "interrupted", "stopped", "diverged", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one update (or `log_every` environment steps) measured."""
+    """What one update, or a stretch of `log_every`, measured."""
 
     index: int
-    taken: int
+    taken: int  # how far the run has come, in its own unit
     seconds: float
     signals: Mapping[str, float]
 
@@ -70,12 +70,13 @@ class Intervention:
     """What the guard did: back to a good checkpoint, and on from there with other settings."""
 
     found: str  # the finding it answered: rule, name and message
-    found_at: int  # env steps
+    found_at: int  # in the run's own unit
     step: int  # of the checkpoint
     taken: int  # of the checkpoint
     remedy: str
     changes: Mapping[str, tuple[Json, Json]]  # by setting: before, after
     because: str
+    unit: str = "env step"
 
     @property
     def told(self) -> str:
@@ -86,7 +87,7 @@ class Intervention:
     @property
     def sentence(self) -> str:
         """What the guard did, for terminals and pages; `because` says why."""
-        return f"the guard went back to env step {self.taken:,} and changed {self.told}"
+        return f"the guard went back to {self.unit} {self.taken:,} and changed {self.told}"
 
     def to_json(self) -> dict[str, Json]:
         """As a plain dictionary."""

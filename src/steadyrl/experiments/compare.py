@@ -285,8 +285,8 @@ def _refuse(configs: Mapping[str, RunConfig], seeds: int) -> None:
         every, budget = config.evaluation.every, config.budget
         if every > budget:
             raise ConfigError(
-                f"{name}: a run of {budget:,} env steps would end before its first evaluation. Set "
-                f"evaluation.every ({every:,}) to a tenth of {config.unit.setting} or less."
+                f"{name}: a run of {config.unit.of(budget)} would end before its first evaluation. "
+                f"Set evaluation.every ({every:,}) to a tenth of {config.unit.setting} or less."
             )
     if seeds < 2:
         raise ConfigError(f"seeds = {seeds}: one seed has no spread. Use {USUAL_SEEDS}.")

@@ -25,7 +25,7 @@ from typing import Any, Literal, Protocol, TypeVar
 from steadyrl.core.errors import ConfigError, WorkerLost
 
 Item = TypeVar("Item")
-Backend = Literal["local", "ray"]
+Engine = Literal["local", "ray"]
 
 MAX_LOSSES = 3  # workers lost in a row, without anything finished in between
 THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -46,7 +46,7 @@ class Executor(Protocol):
         ...
 
 
-def make_executor(backend: Backend, *, workers: int, address: str | None = None) -> Executor:
+def make_executor(backend: Engine, *, workers: int, address: str | None = None) -> Executor:
     """The engine that the command line names."""
     if workers < 1:
         raise ConfigError(f"workers = {workers}: use 1 or more.")

@@ -29,7 +29,7 @@ LOOKS = (0.032, 0.018)
 WORDS = ("final", "largest", "smallest", "gain")
 WHOLE = ("severe findings", "misfit", "return shortfall")
 
-Answer = Literal["continue", "open", "retreat", "not measured"]
+GateAnswer = Literal["continue", "open", "retreat", "not measured"]
 
 
 class Gate(Settings):
@@ -42,7 +42,7 @@ class Gate(Settings):
     retreat_below: float | None = setting(None, "step back below this")
     retreat_above: float | None = setting(None, "step back above this")
 
-    def answer(self, value: Estimate) -> Answer:
+    def answer(self, value: Estimate) -> GateAnswer:
         """By the whole interval: what only part of it says is open."""
         if not math.isfinite(value.value):
             return "not measured"

@@ -54,7 +54,7 @@ class History:
         return gained > 0 and float(self.returns.max()) - self.final > COLLAPSED * gained
 
     def reached(self, threshold: float) -> float:
-        """Env steps until the threshold was first reached; infinite if never."""
+        """How long until the threshold was first reached; infinite if never."""
         above = np.flatnonzero(self.returns >= threshold)
         return float(self.taken[above[0]]) if len(above) else math.inf
 

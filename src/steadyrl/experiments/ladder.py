@@ -20,7 +20,7 @@ from steadyrl.core.run_config import RunConfig
 from steadyrl.experiments.executor import HERE, Executor
 from steadyrl.experiments.gates import (
     LOOKS,
-    Answer,
+    GateAnswer,
     GateSet,
     Measured,
     fewest_seeds,
@@ -46,7 +46,7 @@ class GateResult:
     value: float
     low: float
     high: float
-    answer: Answer
+    answer: GateAnswer
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,8 @@ class NoiseReport:
 
     run: str
     taken: int
-    content: int  # transitions to draw from
+    unit: str  # that it counts in
+    content: int  # samples to draw from
     batch_size: int
     parts: Sequence[PartNoise]
     variances: Sequence[BatchVariance]
@@ -132,6 +133,7 @@ def _measure(
     return NoiseReport(
         run=str(path),
         taken=training.world.steps_taken,
+        unit=config.unit.many,
         content=training.experience(),
         batch_size=batch,
         parts=parts,

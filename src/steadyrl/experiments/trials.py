@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from steadyrl.core.errors import TrainingDiverged
 from steadyrl.core.final import final_mean
 from steadyrl.core.records import Finding
@@ -110,7 +108,6 @@ def read_outcome(name: str, path: Path) -> Outcome:
     # A fork's record begins with its parent's past, which is not its doing.
     start = max((int(e["step"]) for e in events if e["event"] == "forked"), default=0)
     own = [step for step in store.steps() if step.index > start]
-    evaluated = [step for step in own if "eval.return_mean" in step.signals]
     severe: set[str] = set()
     for event in events:
         if event["event"] == "action":  # the guard went back: what it fled from did not last
@@ -119,27 +116,19 @@ def read_outcome(name: str, path: Path) -> Outcome:
             severe.add(str(event["rule"]))
     summary = store.summary() or {}
 
-    def final(signal: str) -> float:
-        return final_mean([step.signals[signal] for step in evaluated])
+    def measured(signal: str) -> list[float]:
+        return [step.signals[signal] for step in own if signal in step.signals]
 
+    scores = (score.final(measured(score.signal)) for score in store.config.scores)
     return Outcome(
         name=name,
         path=path,
         status=str(summary.get("status")),
         severe=tuple(sorted(severe)),
-        final_return=final("eval.return_mean") if evaluated else _fit(store),
-        final_length=final("eval.length_mean"),
+        final_return=next((value for value in scores if math.isfinite(value)), math.nan),
+        final_length=final_mean(measured("eval.length_mean")),
         taken=int(summary.get("taken", 0)),
     )
-
-
-def _fit(store: RunDirectory) -> float:
-    """How well a clone fits what it was shown: minus its squared error, on what was kept back."""
-    for name in ("bc.validation_mse", "bc.full_mse"):
-        errors = [step.signals[name] for step in store.steps() if name in step.signals]
-        if errors:
-            return -float(np.median(errors[-5:]))
-    return float("nan")
 
 
 def is_done(trial: Trial) -> bool:

@@ -29,7 +29,7 @@ POLL_SECONDS = 0.01
 
 
 @dataclass
-class Verdict:
+class ResumeProof:
     """What the comparison found."""
 
     steps: int
@@ -46,7 +46,7 @@ class Verdict:
 
 def verify_resume(
     config: RunConfig, folder: Path, *, kills: int, say: Callable[[str], None]
-) -> Verdict:
+) -> ResumeProof:
     """Run both, kill one `kills` times at random Steps, compare."""
     file = folder / "config.yaml"
     folder.mkdir(parents=True, exist_ok=True)
@@ -72,7 +72,7 @@ def verify_resume(
     return verdict
 
 
-def compare_runs(first: Path, second: Path) -> Verdict:
+def compare_runs(first: Path, second: Path) -> ResumeProof:
     """Bit-for-bit comparison of two runs' Steps and last checkpoints."""
     ours, theirs = RunDirectory.open(first), RunDirectory.open(second)
     our_steps, their_steps = list(ours.steps()), list(theirs.steps())
@@ -88,13 +88,13 @@ def compare_runs(first: Path, second: Path) -> Verdict:
             differences.append(f"last checkpoint: {name}")
     signals = len(our_steps[-1].signals) if our_steps else 0
     arrays = sum(isinstance(value, np.ndarray) for value in our_state.values())
-    return Verdict(len(our_steps), signals, arrays, differences=differences)
+    return ResumeProof(len(our_steps), signals, arrays, differences=differences)
 
 
 def _step_differences(mine: Step, other: Step) -> list[str]:
     ours, theirs = _deterministic(mine), _deterministic(other)
     if mine.taken != other.taken or ours.keys() != theirs.keys():
-        return [f"step {mine.index}: other environment steps or signals"]
+        return [f"step {mine.index}: another count or other signals"]
     return [
         f"step {mine.index}: {name} {value!r} against {theirs[name]!r}"
         for name, value in ours.items()

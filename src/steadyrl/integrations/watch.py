@@ -149,7 +149,7 @@ class Watch:
         record = {k: v for k, v in finding.to_json().items() if k != "step"}
         self.note("finding", **record)
         self._say(
-            f"env step {finding.taken:,}: {finding.severity}: {finding.rule} "
+            f"{self.config.unit.one} {finding.taken:,}: {finding.severity}: {finding.rule} "
             f"{finding.name}: {finding.message}"
         )
 

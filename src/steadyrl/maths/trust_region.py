@@ -76,7 +76,7 @@ def no_direction(target: Tensor, solution: Solution) -> Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """How a line search ended. After a failure the KL is NaN: no new policy exists to have one."""
 
     fraction: float  # of the full step; 0 on failure
@@ -98,7 +98,7 @@ def line_search(
     max_kl: float,
     shrink: float,
     tries: int,
-) -> Found:
+) -> SearchResult:
     """The largest of 1, shrink, shrink^2, ... that improves the objective within the trust region.
 
     `evaluate(fraction)` gives objective and KL of that share of the step. The reason of a failure
@@ -115,5 +115,5 @@ def line_search(
         elif objective <= start:
             failure = "no improvement"
         else:
-            return Found(fraction, number + 1, objective - start, kl, "")
-    return Found(0.0, tries, 0.0, math.nan, failure)
+            return SearchResult(fraction, number + 1, objective - start, kl, "")
+    return SearchResult(0.0, tries, 0.0, math.nan, failure)

@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from steadyrl.core.records import Diagnosis, Finding, Intervention, told_change
+from steadyrl.core.traits import Unit
 from steadyrl.stability.remedies import REMEDIES
 from steadyrl.verdict import Verdict
 
@@ -27,7 +28,7 @@ def print_verdict(verdict: Verdict, console: Console) -> None:
     )
     for intervention in verdict.interventions:
         print_intervention(intervention, console)
-    print_findings(verdict.findings, console)
+    print_findings(verdict.findings, console, verdict.unit)
     print_diagnoses(verdict.diagnoses, console, verdict.changes)
     if verdict.findings and not verdict.diagnoses:
         console.print("cause unknown; this would decide:")
@@ -35,7 +36,7 @@ def print_verdict(verdict: Verdict, console: Console) -> None:
             console.print(f"  - {line}", highlight=False)
     if verdict.machine:
         console.print("  the machine, not the training:", highlight=False)
-        print_findings(verdict.machine, console)
+        print_findings(verdict.machine, console, verdict.unit)
         print_diagnoses(verdict.machine_diagnoses, console, verdict.changes)
     for problem in verdict.problems:
         console.print(f"  [yellow]log[/] {escape(problem)}", highlight=False, soft_wrap=True)
@@ -76,12 +77,12 @@ def print_intervention(intervention: Intervention, console: Console) -> None:
     )
 
 
-def print_findings(findings: Sequence[Finding], console: Console) -> None:
+def print_findings(findings: Sequence[Finding], console: Console, unit: Unit) -> None:
     """Finding by finding, in order of appearance."""
     for finding in findings:
         color = COLORS[finding.severity]
         console.print(
-            f"  [{color}]env step {finding.taken:>9,}  {finding.rule} {finding.name}[/]  "
+            f"  [{color}]{unit.one} {finding.taken:>9,}  {finding.rule} {finding.name}[/]  "
             f"{escape(finding.message)}",
             highlight=False,
             soft_wrap=True,
@@ -114,7 +115,7 @@ def print_diagnoses(
 
 
 def _onset(verdict: Verdict) -> str:
-    """The env step of the first finding that the likeliest cause explains."""
+    """Where the first finding stands that the likeliest cause explains."""
     if not verdict.findings:
         return ""
     explained = verdict.diagnoses[0].explains if verdict.diagnoses else ()
@@ -125,7 +126,7 @@ def _onset(verdict: Verdict) -> str:
 def verdict_table(verdicts: Sequence[Verdict]) -> Table:
     """Many runs, a line each."""
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for title in ("run", "verdict", "env step", "cause", "confidence"):
+    for title in ("run", "verdict", "since", "cause", "confidence"):
         table.add_column(title, overflow="fold")
     paths = [Path(verdict.run).absolute() for verdict in verdicts]
     shared = Path(os.path.commonpath([path.parent for path in paths]))

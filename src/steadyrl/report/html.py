@@ -59,7 +59,7 @@ GROUPS = {
         "value.gradient_norm",
     ),
 }
-FACTS = ("run", "status", "environment", "seed", "env steps", "seconds", "final return", "best")
+FACTS = ("run", "status", "task", "seed", "taken", "seconds", "final return", "best")
 Row = tuple[str, ...]
 
 
@@ -106,7 +106,7 @@ def show_runs(stores: Sequence[Recorded]) -> RunsShown:
     return RunsShown(
         facts=[_facts(name, store) for name, store in named],
         legend=legend(names),
-        sections=_sections(series),
+        sections=_sections(series, unit_of(stores)),
         events=[(name, _events(store)) for name, store in named],
         settings=[(name, _settings(store)) for name, store in named],
     )
@@ -127,7 +127,13 @@ def traces(
     return found
 
 
-def _sections(series: Mapping[str, Sequence[Step]]) -> list[tuple[str, list[Chart]]]:
+def unit_of(stores: Sequence[Recorded]) -> str:
+    """What an axis that several runs share counts in."""
+    units = {store.config.unit.many for store in stores}
+    return units.pop() if len(units) == 1 else "steps"
+
+
+def _sections(series: Mapping[str, Sequence[Step]], unit: str) -> list[tuple[str, list[Chart]]]:
     """Charts of every signal that was recorded, under headings."""
     present = {name for steps in series.values() for step in steps for name in step.signals}
     shown = [name for names in GROUPS.values() for name in names]
@@ -141,7 +147,8 @@ def _sections(series: Mapping[str, Sequence[Step]]) -> list[tuple[str, list[Char
                 about = f"{signal.meaning} [{signal.unit}]"
                 identity = f"chart{number_of_charts}"
                 drawn = traces(name, series)
-                charts.append({"id": identity, "title": name, "about": about, "traces": drawn})
+                chart = {"id": identity, "title": name, "about": about, "traces": drawn}
+                charts.append({**chart, "x": unit})
                 number_of_charts += 1
         if charts:
             sections.append((heading, charts))
@@ -155,6 +162,7 @@ def _verdict(name: str, verdict: Verdict) -> dict[str, Any]:
         notes.append(told_settings(verdict))
     return {
         "name": name,
+        "unit": verdict.unit.one,
         "sentence": verdict.sentence,
         "notes": [*notes, *verdict.problems],
         "findings": _findings(verdict.findings),
@@ -193,7 +201,7 @@ def _facts(name: str, store: Recorded) -> Row:
         f"{summary.get('status', 'unknown')} {summary.get('message') or ''}",
         store.config.task,
         "" if store.config.task == "unknown" else str(store.config.seed),
-        number(summary.get("taken", 0), ","),
+        store.config.unit.of(int(summary.get("taken", 0))),
         number(summary.get("seconds", 0), ",.0f"),
         number(summary.get("final_return"), ",.5g"),
         number(summary.get("best_return"), ",.5g"),

@@ -37,7 +37,7 @@ CURVES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Milestones:
-    """What one run reached, and when (env steps; NaN: not reached)."""
+    """What one run reached, and when (in the run's own unit; NaN: not reached)."""
 
     run: str
     taken: int
@@ -96,7 +96,7 @@ def head(levels: Sequence[float]) -> list[str]:
     """Titles of the table's columns."""
     passed = [f"average {level:g}" for level in levels]
     numbers = ["best average", "last", "steps/s", "samples per update"]
-    return ["run", "env steps", "first score", *passed, *numbers, "searches ok", "step", "max_kl"]
+    return ["run", "steps", "first score", *passed, *numbers, "searches ok", "step", "max_kl"]
 
 
 def row(found: Milestones) -> list[str]:

@@ -16,7 +16,7 @@ from steadyrl.core.signals import CATALOGUE
 
 
 class TensorBoardMirror:
-    """One event per Step that holds all of its signals; the x axis is environment steps."""
+    """One event per Step that holds all of its signals; the x axis is the run's own unit."""
 
     def __init__(self, folder: Path, past: Sequence[Step]) -> None:
         """Mirror the Steps that stand; what older files show is taken away."""

@@ -30,7 +30,7 @@ from steadyrl.experience.rollout import Samples
 from steadyrl.maths.losses import normalised, value_loss
 from steadyrl.maths.trust_region import (
     Failure,
-    Found,
+    SearchResult,
     Solution,
     conjugate_gradient,
     line_search,
@@ -72,7 +72,7 @@ def update_policy(learner: OnPolicyLearner, data: Samples, config: TRPOConfig) -
     solution = conjugate_gradient(product, slope, iterations=config.cg_iterations)
     before = actor.parameters.clone()
     step = torch.zeros_like(slope)
-    found = Found(0.0, 0, 0.0, math.nan, no_direction(slope, solution))
+    found = SearchResult(0.0, 0, 0.0, math.nan, no_direction(slope, solution))
     if found.success:  # so far: there is a direction
         step = solution.direction * math.sqrt(2.0 * config.max_kl / solution.curvature)
 
@@ -176,7 +176,7 @@ class FisherProduct:
 
 
 def describe_search(
-    found: Found, solution: Solution, promised: float, config: TRPOConfig
+    found: SearchResult, solution: Solution, promised: float, config: TRPOConfig
 ) -> dict[str, float]:
     """What the search did, and why it failed if it did: each reason is a signal of its own."""
     reasons = [reason for reason in get_args(Failure) if reason]

@@ -47,7 +47,7 @@ SIGNALS = (
     ),
     signal(
         "time.rate",
-        "environment steps per second since the last Step",
+        "steps of the run's own unit per second since the last Step",
         "1/s",
         "time/fps",
         "last",

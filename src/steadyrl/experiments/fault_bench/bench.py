@@ -16,7 +16,7 @@ import numpy as np
 from steadyrl.core.records import SEVERITIES, Diagnosis, Finding
 from steadyrl.experiments.executor import Executor
 from steadyrl.experiments.fault_bench import environments  # noqa: F401 - registers them
-from steadyrl.experiments.fault_bench.suite import Case, Suite
+from steadyrl.experiments.fault_bench.suite import BenchCase, Suite
 from steadyrl.experiments.studies.c10_loss_jump import jumps
 from steadyrl.experiments.trials import Outcome, Trial, is_done, read_outcome, run_trial
 from steadyrl.judging import judge
@@ -30,7 +30,7 @@ EFFECTIVE_LOSS = 0.2
 class Result:
     """A case and what the system said about it."""
 
-    case: Case
+    case: BenchCase
     outcome: Outcome
     findings: Sequence[Finding]
     diagnoses: Sequence[Diagnosis]
@@ -72,10 +72,10 @@ def run_bench(
 class CaseTrial(Trial):
     """A case as a trial; its fault is in force while it runs."""
 
-    case: Case
+    case: BenchCase
 
 
-def case_trial(case: Case, folder: Path) -> CaseTrial:
+def case_trial(case: BenchCase, folder: Path) -> CaseTrial:
     """Where and how a case is run."""
     return CaseTrial(name=case.name, config=case.config(), directory=folder / case.name, case=case)
 
@@ -92,7 +92,7 @@ def run_case(trial: CaseTrial) -> None:
         run_trial(trial)
 
 
-def judge_case(case: Case, folder: Path) -> Result:
+def judge_case(case: BenchCase, folder: Path) -> Result:
     """What the rules say of a recorded case, as they are now."""
     verdict = judge(folder / case.name)
     outcome = read_outcome(case.name, folder / case.name)

@@ -48,7 +48,7 @@ def distorted(**settings: Any) -> Mapping[str, Any]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Case:
+class BenchCase:
     """One run of the bench."""
 
     patient: str
@@ -99,9 +99,9 @@ class Suite:
 
     def healthy_case(
         self, patient: str, seed: int, variant: str = "plain", **settings: Any
-    ) -> Case:
+    ) -> BenchCase:
         """A control."""
-        return Case(
+        return BenchCase(
             patient=patient,
             seed=seed,
             base=self.patients[patient],
@@ -110,9 +110,9 @@ class Suite:
             settings=settings,
         )
 
-    def faulty_case(self, fault: Fault, severity: int, patient: str, seed: int) -> Case:
+    def faulty_case(self, fault: Fault, severity: int, patient: str, seed: int) -> BenchCase:
         """A patient with a fault."""
-        return Case(
+        return BenchCase(
             patient=patient,
             seed=seed,
             base=self.patients[patient],
@@ -122,7 +122,7 @@ class Suite:
             severity=severity,
         )
 
-    def faulty_cases(self, seeds: int) -> Iterator[Case]:
+    def faulty_cases(self, seeds: int) -> Iterator[BenchCase]:
         """Every fault x severity x patient x seed."""
         for fault in self.faults:
             for severity in range(3):
@@ -130,7 +130,7 @@ class Suite:
                     for seed in range(self.first_faulty_seed, self.first_faulty_seed + seeds):
                         yield self.faulty_case(fault, severity, patient, seed)
 
-    def healthy_cases(self, seeds: int) -> Iterator[Case]:
+    def healthy_cases(self, seeds: int) -> Iterator[BenchCase]:
         """Every variant x patient x seed, and the special ones."""
         chosen = range(self.first_healthy_seed, self.first_healthy_seed + seeds)
         variants = [

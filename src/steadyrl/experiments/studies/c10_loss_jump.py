@@ -11,7 +11,7 @@ import numpy as np
 
 from steadyrl.core.presets import load_config
 from steadyrl.experiments.executor import Executor
-from steadyrl.experiments.studies.study import Answer, Found, Say, Study, Verdict, run_all
+from steadyrl.experiments.studies.study import Conclusion, Decided, Say, Study, StudyResult, run_all
 from steadyrl.experiments.trials import Trial
 from steadyrl.maths.statistics import Estimate, median_interval
 from steadyrl.store.run_directory import RunDirectory
@@ -45,7 +45,7 @@ SETTLED = 0.25  # of the run: before that the loss is still falling
 NEVER = 0.5  # jumps per run that count as none
 
 
-def run(folder: Path, seeds: int, quick: bool, executor: Executor, say: Say) -> Found:
+def run(folder: Path, seeds: int, quick: bool, executor: Executor, say: Say) -> StudyResult:
     """Every arm on the same 418 transitions, changed in one thing."""
     steps = 2_000 if quick else 20_000
     trials, of = [], {}
@@ -97,7 +97,7 @@ def run(folder: Path, seeds: int, quick: bool, executor: Executor, say: Say) -> 
         f"{spread:.2g} nats at batch 256.",
     )
     medians = {arm: count.value for arm, count in counts.items()}
-    return Found(verdict, because, head, rows, {"jumps": medians}, notes)
+    return StudyResult(verdict, because, head, rows, {"jumps": medians}, notes)
 
 
 def jumps(path: Path) -> dict[str, float]:
@@ -121,7 +121,7 @@ def jumps(path: Path) -> dict[str, float]:
     }
 
 
-def decide(counts: Mapping[str, Estimate]) -> tuple[Verdict, str]:
+def decide(counts: Mapping[str, Estimate]) -> tuple[Conclusion, str]:
     """Which of the two explains the jumps; see the study's rule."""
     said = (
         f"Jumps in the median run: {counts[DOCUMENTED]:.1f} as documented, {counts[SMALL]:.1f} at "
@@ -141,12 +141,12 @@ def decide(counts: Mapping[str, Estimate]) -> tuple[Verdict, str]:
             if by_batch
             else " A smaller batch makes them rarer and does not remove them."
         )
-        verdict: Verdict = "depends on" if by_batch else "refuted"
+        verdict: Conclusion = "depends on" if by_batch else "refuted"
         return verdict, f"The deviations' collapse makes them. {said}{tail}"
     return ("confirmed" if by_batch and not by_floor else "depends on"), said
 
 
-def _jumps(count: Estimate) -> Answer:
+def _jumps(count: Estimate) -> Decided:
     """Whether the median run jumps, chance excluded."""
     if count.low > NEVER:
         return "yes"

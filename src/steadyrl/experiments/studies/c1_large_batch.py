@@ -10,11 +10,11 @@ import numpy as np
 from steadyrl.core.presets import load_config
 from steadyrl.experiments.executor import Executor
 from steadyrl.experiments.studies.study import (
-    Answer,
-    Found,
+    Conclusion,
+    Decided,
     Say,
     Study,
-    Verdict,
+    StudyResult,
     run_all,
     together,
 )
@@ -30,7 +30,7 @@ SIZES = (1024, 4096)
 OFTEN, SELDOM = 0.8, 0.2  # collapse rates
 
 
-def run(folder: Path, seeds: int, quick: bool, executor: Executor, say: Say) -> Found:
+def run(folder: Path, seeds: int, quick: bool, executor: Executor, say: Say) -> StudyResult:
     """Both batch sizes on both tasks."""
     trials, of = [], {}
     for task, (preset, budget) in TASKS.items():
@@ -70,10 +70,10 @@ def run(folder: Path, seeds: int, quick: bool, executor: Executor, say: Say) -> 
     ]
     head = ("task", "batch", "collapsed", "largest critic loss", "final return", "final length")
     figures = {f"{task}, {size}": float(np.mean(runs)) for (task, size), runs in collapsed.items()}
-    return Found(verdict, because, head, rows, {"collapse_rates": figures})
+    return StudyResult(verdict, because, head, rows, {"collapse_rates": figures})
 
 
-def decide(collapsed: Mapping[tuple[str, int], Sequence[bool]]) -> tuple[Verdict, str]:
+def decide(collapsed: Mapping[tuple[str, int], Sequence[bool]]) -> tuple[Conclusion, str]:
     """By collapse rates alone; see the study's rule."""
     small, large = SIZES
     tasks = sorted({task for task, _ in collapsed})
@@ -93,7 +93,7 @@ def decide(collapsed: Mapping[tuple[str, int], Sequence[bool]]) -> tuple[Verdict
     return verdict, f"{opening[verdict]} {'; '.join(said)}."
 
 
-def _answer(large: Sequence[bool], small: Sequence[bool]) -> Answer:
+def _answer(large: Sequence[bool], small: Sequence[bool]) -> Decided:
     """Whether the large batch collapses often and the small one seldom."""
     many, few = (share_interval(sum(runs), len(runs)) for runs in (large, small))
     if many.high < OFTEN or few.low > SELDOM:

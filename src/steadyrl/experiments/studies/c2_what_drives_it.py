@@ -10,7 +10,7 @@ import numpy as np
 
 from steadyrl.core.presets import load_config
 from steadyrl.experiments.executor import Executor
-from steadyrl.experiments.studies.study import Answer, Found, Say, Study, Verdict, run_all
+from steadyrl.experiments.studies.study import Conclusion, Decided, Say, Study, StudyResult, run_all
 from steadyrl.experiments.trials import Outcome, Trial
 from steadyrl.maths.statistics import ERROR_RATE, rank_p, share_interval
 
@@ -35,7 +35,7 @@ HEALED = 10.0  # times the control's episode length
 OFTEN = 0.8
 
 
-def run(folder: Path, seeds: int, quick: bool, executor: Executor, say: Say) -> Found:
+def run(folder: Path, seeds: int, quick: bool, executor: Executor, say: Say) -> StudyResult:
     """One factor at a time, from the documented config at batch 256."""
     trials, of = [], {}
     for number, (factor, changes) in enumerate(FACTORS.items()):
@@ -76,10 +76,10 @@ def run(folder: Path, seeds: int, quick: bool, executor: Executor, say: Say) -> 
     ]
     head = ("changed", "final length", "reward per step", "severe findings", "healed")
     shares = {factor: float(np.mean(runs)) for factor, runs in healed.items()}
-    return Found(verdict, because, head, rows, {"healed": shares})
+    return StudyResult(verdict, because, head, rows, {"healed": shares})
 
 
-def decide(healed: Mapping[str, Sequence[bool]]) -> tuple[Verdict, str]:
+def decide(healed: Mapping[str, Sequence[bool]]) -> tuple[Conclusion, str]:
     """Which factors heal; see the study's rule."""
     changed = [factor for factor in healed if factor != CONTROL]
     answers = {factor: _heals(healed[factor], healed[CONTROL]) for factor in changed}
@@ -98,7 +98,7 @@ def decide(healed: Mapping[str, Sequence[bool]]) -> tuple[Verdict, str]:
     return ("depends on" if others else "confirmed"), said
 
 
-def _heals(runs: Sequence[bool], control: Sequence[bool]) -> Answer:
+def _heals(runs: Sequence[bool], control: Sequence[bool]) -> Decided:
     """Whether a change heals in most runs, and chance is no explanation."""
     share = share_interval(sum(runs), len(runs))
     if share.high < OFTEN:

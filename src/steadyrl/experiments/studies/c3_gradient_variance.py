@@ -9,7 +9,7 @@ import numpy as np
 from steadyrl.core.presets import load_config
 from steadyrl.experiments.executor import Executor
 from steadyrl.experiments.noise import SCHEMES, at_newest_checkpoint, noise_at
-from steadyrl.experiments.studies.study import Found, Say, Study, Verdict, run_all
+from steadyrl.experiments.studies.study import Conclusion, Say, Study, StudyResult, run_all
 from steadyrl.experiments.trials import Trial
 from steadyrl.maths.noise_scale import variance_ratio
 
@@ -17,7 +17,7 @@ SMALL, LARGE = 64, 512
 EXPECTED = LARGE / SMALL
 
 
-def run(folder: Path, seeds: int, quick: bool, executor: Executor, say: Say) -> Found:
+def run(folder: Path, seeds: int, quick: bool, executor: Executor, say: Say) -> StudyResult:
     """Train a little, then measure both sizes under both ways of drawing."""
     trials = []
     for seed in range(seeds):
@@ -50,10 +50,10 @@ def run(folder: Path, seeds: int, quick: bool, executor: Executor, say: Say) -> 
     means = {scheme: float(np.mean(values)) for scheme, values in ratios.items()}
     verdict, because = decide(shares, means)
     head = ("run", "part", "batches", "variance at 64 over variance at 512 (95 %)")
-    return Found(verdict, because, head, rows, {"covered": shares, "mean_ratio": means})
+    return StudyResult(verdict, because, head, rows, {"covered": shares, "mean_ratio": means})
 
 
-def decide(covered: dict[str, float], means: dict[str, float]) -> tuple[Verdict, str]:
+def decide(covered: dict[str, float], means: dict[str, float]) -> tuple[Conclusion, str]:
     """By how often the interval holds 8; see the study's rule."""
     said = "; ".join(
         f"{_drawn(scheme)}: mean ratio {means[scheme]:.2f}, {covered[scheme]:.0%} of the intervals "

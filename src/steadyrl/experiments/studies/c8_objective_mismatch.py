@@ -12,7 +12,7 @@ import numpy as np
 
 from steadyrl.core.presets import load_config
 from steadyrl.experiments.executor import Executor
-from steadyrl.experiments.studies.study import Answer, Found, Say, Study, Verdict
+from steadyrl.experiments.studies.study import Conclusion, Decided, Say, Study, StudyResult
 from steadyrl.experiments.trials import Trial, read_outcome, run_trial
 from steadyrl.maths.statistics import median_interval
 from steadyrl.store.run_directory import RunDirectory
@@ -38,7 +38,7 @@ def run_search_trial(trial: SearchTrial) -> None:
         run_trial(trial)
 
 
-def run(folder: Path, seeds: int, quick: bool, executor: Executor, say: Say) -> Found:
+def run(folder: Path, seeds: int, quick: bool, executor: Executor, say: Say) -> StudyResult:
     """Every entropy weight with one objective, with two, and with two and the stabiliser."""
     arms = {
         "one objective": (False, False),
@@ -100,7 +100,7 @@ def run(folder: Path, seeds: int, quick: bool, executor: Executor, say: Say) -> 
         "also those that only buy entropy.",
     )
     figures = {arm: float(np.median(found)) for arm, found in late_success.items()}
-    return Found(verdict, because, head, rows, {"late_success": figures}, notes)
+    return StudyResult(verdict, because, head, rows, {"late_success": figures}, notes)
 
 
 def late(path: Path) -> dict[str, float]:
@@ -120,7 +120,7 @@ def late(path: Path) -> dict[str, float]:
     }
 
 
-def decide(late_success: Mapping[str, Sequence[float]]) -> tuple[Verdict, str]:
+def decide(late_success: Mapping[str, Sequence[float]]) -> tuple[Conclusion, str]:
     """Where the mismatch costs successes; see the study's rule."""
     answers = {
         weight: _stalls(
@@ -142,7 +142,7 @@ def decide(late_success: Mapping[str, Sequence[float]]) -> tuple[Verdict, str]:
     return "refuted", "At no entropy weight does the mismatch cost a fifth of the late searches."
 
 
-def _stalls(one: Sequence[float], two: Sequence[float]) -> Answer:
+def _stalls(one: Sequence[float], two: Sequence[float]) -> Decided:
     """Whether two objectives cost a fifth of the searches, chance excluded."""
     cost = median_interval([ours - theirs for ours, theirs in zip(one, two, strict=True)])
     if cost.low > STALLED:

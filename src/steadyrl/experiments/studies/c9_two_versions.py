@@ -11,7 +11,7 @@ import numpy as np
 from steadyrl.core.presets import load_config
 from steadyrl.core.records import without_nan
 from steadyrl.experiments.executor import Executor
-from steadyrl.experiments.studies.study import Found, Say, Study, Verdict, run_all
+from steadyrl.experiments.studies.study import Conclusion, Say, Study, StudyResult, run_all
 from steadyrl.experiments.trials import Outcome, Trial
 from steadyrl.maths.statistics import Estimate, SignFlips, median_interval
 
@@ -28,7 +28,7 @@ VERSIONS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 }
 
 
-def run(folder: Path, seeds: int, quick: bool, executor: Executor, say: Say) -> Found:
+def run(folder: Path, seeds: int, quick: bool, executor: Executor, say: Say) -> StudyResult:
     """Both versions, and version 2 with version 1's samples per update, at equal env steps."""
     trials, of = [], {}
     for at, (task, (settings, budget)) in enumerate(TASKS.items()):
@@ -76,7 +76,7 @@ def run(folder: Path, seeds: int, quick: bool, executor: Executor, say: Say) -> 
         f"tell it from (95 %): {said}.",
     )
     figures = {task: [gap.value, gap.low, gap.high] for task, gap in gaps.items()}
-    return Found(verdict, because, head, rows, {"gaps": without_nan(figures)}, notes)
+    return StudyResult(verdict, because, head, rows, {"gaps": without_nan(figures)}, notes)
 
 
 def _gap(ours: list[float], theirs: list[float]) -> Estimate:
@@ -84,7 +84,7 @@ def _gap(ours: list[float], theirs: list[float]) -> Estimate:
     return SignFlips((len(ours),)).interval(np.array(ours) - np.array(theirs))
 
 
-def decide(gaps: Mapping[str, Estimate]) -> tuple[Verdict, str]:
+def decide(gaps: Mapping[str, Estimate]) -> tuple[Conclusion, str]:
     """Where version 2 is better; see the study's rule."""
     better = [task for task, gap in gaps.items() if gap.low > 0]
     worse = [task for task, gap in gaps.items() if gap.high < 0]

@@ -10,16 +10,16 @@ from typing import Any, Literal
 from steadyrl.experiments.executor import Executor
 from steadyrl.experiments.trials import Outcome, Trial, run_trials
 
-Verdict = Literal["confirmed", "refuted", "depends on", "not decided"]
-Answer = Literal["yes", "no", "open"]  # to one part of a question, chance excluded at 5 %
+Conclusion = Literal["confirmed", "refuted", "depends on", "not decided"]
+Decided = Literal["yes", "no", "open"]  # to one part of a question, chance excluded at 5 %
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Found:
+class StudyResult:
     """What a study found: its verdict, why, and the table it rests on."""
 
-    verdict: Verdict
+    verdict: Conclusion
     because: str
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -37,10 +37,12 @@ class Study:
     setup: str  # what is run
     rule: str  # how it is decided, in words; `run` carries it out
     seeds: int
-    run: Callable[[Path, int, bool, Executor, Say], Found]  # folder, seeds, quick, executor, say
+    run: Callable[
+        [Path, int, bool, Executor, Say], StudyResult
+    ]  # folder, seeds, quick, executor, say
 
 
-def together(answers: Iterable[Answer]) -> Verdict:
+def together(answers: Iterable[Decided]) -> Conclusion:
     """The verdict on a claim of which each part has its answer."""
     found = set(answers)
     if "open" in found:
@@ -76,7 +78,7 @@ def page(study: Study, found: Mapping[str, Any]) -> str:
         "",
         f"**Rule, declared beforehand.** {study.rule}",
         "",
-        f"**Verdict: {found['verdict']}.** {found['because']}",
+        f"**Conclusion: {found['verdict']}.** {found['because']}",
         "",
         "| " + " | ".join(found["head"]) + " |",
         "|" + "---|" * len(found["head"]),

@@ -26,7 +26,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     if now > limits["share"] * usual:
         return None
     return Sighting(
-        f"{now:.0f} environment steps per second; it was {usual:.0f}",
+        f"{now:.0f} steps per second; it was {usual:.0f}",
         {"time.rate": now, "usual": usual},
     )
 

@@ -26,7 +26,7 @@ from steadyrl.environments.demonstrated import load_demonstrations
 from steadyrl.experience.demonstrations import Demonstrations
 from steadyrl.store.run_directory import RunDirectory
 
-Verdict = Literal["reproduced", "covariate shift", "not learned", "bad data", "not tried"]
+DataQuality = Literal["reproduced", "covariate shift", "not learned", "bad data", "not tried"]
 LEARNED = 0.1  # of the actions' variance
 FOLLOWED = 0.25  # of the observations' deviation, at the end
 FAITHFUL = 0.05
@@ -35,10 +35,10 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Replay:
+class Reenactment:
     """Errors over time, averaged over the trajectories that were tried."""
 
-    verdict: Verdict
+    verdict: DataQuality
     because: str
     trajectories: int
     prediction: list[float]  # squared error of the clone's actions on recorded states, normalised
@@ -47,7 +47,7 @@ class Replay:
     returns: dict[str, float]
 
 
-def replay(run: Path, *, trajectories: int = 5, seeds: list[int] | None = None) -> Replay:
+def reenact(run: Path, *, trajectories: int = 5, seeds: list[int] | None = None) -> Reenactment:
     """Roll the clone of a finished run and its recordings out side by side."""
     store = RunDirectory.open(run)
     config = store.config
@@ -85,7 +85,7 @@ def replay(run: Path, *, trajectories: int = 5, seeds: list[int] | None = None) 
     verdict, because = judge(
         _mean(prediction), _mean(again), _mean(alone), late=(_farthest(again), _late(alone))
     )
-    return Replay(
+    return Reenactment(
         verdict=verdict,
         because=because,
         trajectories=count,
@@ -98,7 +98,7 @@ def replay(run: Path, *, trajectories: int = 5, seeds: list[int] | None = None) 
 
 def judge(
     prediction: Floats, recorded: Floats, clone: Floats, *, late: tuple[float, float]
-) -> tuple[Verdict, str]:
+) -> tuple[DataQuality, str]:
     """Where it goes wrong, in the order in which one thing excludes the next.
 
     `late` are how far recorded actions ever lead away, and where the clone ends up.
