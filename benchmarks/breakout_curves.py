@@ -14,7 +14,7 @@ from typing import Any
 
 from common import conclude
 
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.store.reader import RunReader
 
 SIGNALS = (
     "rollout.return_mean",
@@ -38,14 +38,14 @@ def main() -> None:
     arguments = parser.parse_args()
     curves = {}
     for run in arguments.runs:
-        store = RunDirectory.open(run)
+        store = RunReader.open(run)
         curves[run.name] = curve(store)
         if not arguments.json:
             sys.stderr.write(f"{run}: {len(curves[run.name]['points'])} points\n")
     conclude("breakout_curves", {"runs": curves}, keep=not arguments.quick)
 
 
-def curve(store: RunDirectory) -> dict[str, Any]:
+def curve(store: RunReader) -> dict[str, Any]:
     """A run's settings that matter here, and its signals at a few hundred Steps."""
     steps = list(store.steps())
     every = max(1, len(steps) // POINTS)

@@ -11,7 +11,7 @@ from pathlib import Path
 import steadyrl
 from steadyrl.core.records import Step
 from steadyrl.run import Observers
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.store.reader import RunReader
 
 
 def show(step: Step) -> None:
@@ -24,7 +24,7 @@ def main(directory: Path, taken: int) -> None:
     """One run, then the largest Q-value ratio it recorded."""
     config = steadyrl.load_config("ddpg/pendulum", {"total_env_steps": taken, "seed": 1})
     summary, path = steadyrl.train(config, directory, observers=Observers(step=show))
-    ratios = [step.signals.get("q.bound_ratio", 0.0) for step in RunDirectory.open(path).steps()]
+    ratios = [step.signals.get("q.bound_ratio", 0.0) for step in RunReader.open(path).steps()]
     print(f"{summary.status}: largest |Q| over its bound was {max(ratios):.2f}")
 
 

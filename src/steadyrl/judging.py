@@ -23,10 +23,10 @@ from steadyrl.stability.rules import Case
 from steadyrl.stability.window import Window
 from steadyrl.store.foreign.mapping import built_in, load_table
 from steadyrl.store.foreign.run import ForeignRun, is_own
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.store.reader import RunReader
 from steadyrl.verdict import Verdict
 
-Recorded = RunDirectory | ForeignRun
+Recorded = RunReader | ForeignRun
 
 BLOCKS = 1000  # longer runs are looked at in blocks, each reduced as the catalogue declares
 QUIET_SECONDS = 3600.0  # a record without an end that has not grown for so long is broken off
@@ -45,7 +45,7 @@ class Judged:
 def open_run(path: Path) -> Recorded:
     """A run of ours, or what another program recorded."""
     if is_own(path) or not path.exists():
-        return RunDirectory.open(path)
+        return RunReader.open(path)
     return ForeignRun(path)
 
 
@@ -64,7 +64,7 @@ def diagnose(
     """
     path = Path(path)
     if is_own(path) or not path.exists():
-        return judge(RunDirectory.open(path))
+        return judge(RunReader.open(path))
     run = ForeignRun(
         path,
         mapping=load_table(mapping) if mapping else None,
@@ -83,7 +83,7 @@ def judge(run: Path | Recorded) -> Verdict:
 def judged(run: Path | Recorded) -> Judged:
     """Judge a recorded run, and keep what it was judged by."""
     store = open_run(run) if isinstance(run, Path) else run
-    return _judged_own(store) if isinstance(store, RunDirectory) else _judged_foreign(store)
+    return _judged_own(store) if isinstance(store, RunReader) else _judged_foreign(store)
 
 
 def _judged_foreign(run: ForeignRun) -> Judged:
@@ -108,7 +108,7 @@ def _judged_foreign(run: ForeignRun) -> Judged:
     )
 
 
-def _judged_own(store: RunDirectory) -> Judged:
+def _judged_own(store: RunReader) -> Judged:
     config = store.config_in_force()
     monitor, indices, block = _observed(store, config)
     add_unseen(monitor, store)
@@ -139,7 +139,7 @@ def _judged_own(store: RunDirectory) -> Judged:
     )
 
 
-def _observed(store: RunDirectory, config: RunConfig) -> tuple[Monitor, list[int], int]:
+def _observed(store: RunReader, config: RunConfig) -> tuple[Monitor, list[int], int]:
     """The run as its monitor saw it, the indices of its Steps, and how many were seen as one.
 
     Of a long run detectors see blocks, for a look at every Step takes them minutes; the window at
@@ -192,7 +192,7 @@ def names_of_settings(config: RunConfig) -> Mapping[str, str]:
     return table.settings if table else {}
 
 
-def _ending(store: RunDirectory, summary: Mapping[str, Any], last: int) -> tuple[str, str]:
+def _ending(store: RunReader, summary: Mapping[str, Any], last: int) -> tuple[str, str]:
     """How the run ended, and why; a summary with Steps after it is that of an earlier part."""
     ended = summary.get("steps")
     if summary and not (isinstance(ended, int) and last > ended):
@@ -204,7 +204,7 @@ def _ending(store: RunDirectory, summary: Mapping[str, Any], last: int) -> tuple
     return "broken off", "its record has no end"
 
 
-def _since_last_action(store: RunDirectory, kind: str) -> list[dict[str, Any]]:
+def _since_last_action(store: RunReader, kind: str) -> list[dict[str, Any]]:
     """Events of a kind, but for those before the guard went back and took another way."""
     found: list[dict[str, Any]] = []
     for event in store.events():
@@ -215,7 +215,7 @@ def _since_last_action(store: RunDirectory, kind: str) -> list[dict[str, Any]]:
     return found
 
 
-def add_unseen(monitor: Monitor, store: RunDirectory) -> None:
+def add_unseen(monitor: Monitor, store: RunReader) -> None:
     """Findings recorded while training that the Steps alone do not show any more.
 
     A run may diverge between two Steps, and a long run is looked at in blocks. What was found
@@ -226,7 +226,7 @@ def add_unseen(monitor: Monitor, store: RunDirectory) -> None:
     monitor.findings += [finding for finding in recorded if finding.rule not in seen]
 
 
-def _probes(store: RunDirectory) -> dict[str, Evidence]:
+def _probes(store: RunReader) -> dict[str, Evidence]:
     """The newest answers of the probes that were asked while training."""
     answers: dict[str, Evidence] = {}
     for event in _since_last_action(store, "probe"):
@@ -236,6 +236,6 @@ def _probes(store: RunDirectory) -> dict[str, Evidence]:
     return answers
 
 
-def _interventions(store: RunDirectory) -> list[Intervention]:
+def _interventions(store: RunReader) -> list[Intervention]:
     """What the guard did, in order."""
     return [Intervention.from_json(event) for event in store.events() if event["event"] == "action"]

@@ -23,7 +23,8 @@ from steadyrl.core.seeding import Generators
 from steadyrl.scribe import NO_ACTIONS, Controls, Scribe
 from steadyrl.scribe import GuardMode as GuardMode
 from steadyrl.scribe import Observers as Observers
-from steadyrl.store.run_directory import DAMAGE, RunDirectory, claim_run_path
+from steadyrl.store.reader import DAMAGE, RunReader
+from steadyrl.store.writer import RunWriter, claim_run_path
 
 
 def train(
@@ -56,7 +57,7 @@ def resume(
 
     The guard is the one the run began with, unless another is given.
     """
-    with closing(RunDirectory.open_to_write(directory)) as store:
+    with closing(RunWriter.open(directory)) as store:
         step, state, problems = store.checkpoints.load_latest()
         training = prepare(store.config)
         with closing(training.world):
@@ -89,7 +90,7 @@ def fork(
 
     If the seed is among the changes, weights and data are the same and the randomness is another.
     """
-    parent = RunDirectory.open(source)
+    parent = RunReader.open(source)
     state = parent.checkpoints.load(step)
     refuse_at_a_fork(type(parent.config), changes)
     config = type(parent.config).parse(state["config"]["now"]).replaced(changes)
@@ -108,7 +109,7 @@ def fork(
 
 def drive(
     training: Training,
-    store: RunDirectory,
+    store: RunWriter,
     *,
     guard: GuardMode = "watch",
     observers: Observers | None = None,
@@ -154,18 +155,18 @@ def _begun(
     *,
     state: Mapping[str, Any] | None = None,
     numbered: bool = False,
-) -> Iterator[tuple[Training, RunDirectory]]:
+) -> Iterator[tuple[Training, RunWriter]]:
     """A trainer and its new run; a trainer that cannot begin leaves no run."""
     training = prepare(config)
     with closing(training.world):
         if state is not None:
             training.load_state_dict(state)
         path = claim_run_path(path) if numbered else path
-        with closing(RunDirectory.create(path, config)) as store:
+        with closing(RunWriter.create(path, config)) as store:
             yield training, store
 
 
-def _save_beginning(training: Training, store: RunDirectory, *, step: int, good: bool) -> None:
+def _save_beginning(training: Training, store: RunWriter, *, step: int, good: bool) -> None:
     """From here on there is always something to resume from and to go back to."""
     store.save_checkpoint({**training.state_dict(), "guard": NO_ACTIONS}, step=step, good=good)
 
@@ -197,9 +198,7 @@ def default_name(config: RunConfig) -> str:
     return f"{config.algorithm}-{task}-seed{config.seed}"
 
 
-def _refuse_other_settings(
-    training: Training, state: Mapping[str, Any], store: RunDirectory
-) -> None:
+def _refuse_other_settings(training: Training, state: Mapping[str, Any], store: RunReader) -> None:
     """The config file must still be the one the checkpoint was made with."""
     saved = type(store.config).parse(state["config"]["now"], source="checkpoint")
     changed = {change["name"] for change in state["config"]["changes"]}
@@ -241,7 +240,7 @@ def _extend(
     return {**acted, "remedied": {**acted["remedied"], name: (total, because)}}
 
 
-def _recorded_guard(store: RunDirectory) -> GuardMode:
+def _recorded_guard(store: RunReader) -> GuardMode:
     """The guard that the run was begun with."""
     begun = (e for e in store.events() if e["event"] in ("started", "forked"))
     mode: GuardMode = next(begun, {}).get("guard", "watch")

@@ -30,7 +30,7 @@ from steadyrl.stability.guard import MAX_ACTIONS, Action, choose_action
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.probes import ask_all
 from steadyrl.store.black_box import BLACK_BOX_STEPS, write_black_box
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.store.writer import RunWriter
 
 GuardMode = Literal["off", "watch", "act", "stop"]
 
@@ -69,7 +69,7 @@ class Scribe:
     def __init__(
         self,
         training: Training,
-        store: RunDirectory,
+        store: RunWriter,
         guard: GuardMode,
         acted: Mapping[str, Any],
     ) -> None:

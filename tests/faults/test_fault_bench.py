@@ -35,7 +35,8 @@ from steadyrl.nets.dense import DenseNetwork
 from steadyrl.stability.causes import CAUSES
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.window import Window
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.store.reader import RunReader
+from steadyrl.store.writer import RunWriter
 
 Make = Callable[..., DDPGConfig]
 
@@ -210,7 +211,7 @@ def test_a_case_runs_with_its_fault_in_force_and_only_then(
     moved = {
         name: [
             step.signals["target.change"]
-            for step in RunDirectory.open(tmp_path / name).steps()
+            for step in RunReader.open(tmp_path / name).steps()
             if "target.change" in step.signals
         ]
         for name in ("faulty", "healthy")
@@ -226,7 +227,7 @@ def test_a_run_that_was_cut_off_is_not_taken_for_a_result(
     status: str, done: bool, small_config: Make, tmp_path: Path
 ) -> None:
     trial = Trial(name="x", config=small_config(), directory=tmp_path / "x")
-    RunDirectory.create(trial.directory, trial.config).close()
+    RunWriter.create(trial.directory, trial.config).close()
     (trial.directory / "summary.json").write_text(json.dumps({"status": status}))
     assert is_done(trial) is done
 
@@ -319,7 +320,7 @@ def test_a_rerun_under_another_remedy_is_made_again(
     stale, kept = (tmp_path / f"{sick.case.name}--{arm}" for arm in ("prescribed", "none"))
     same = sick.case.config().replaced({"seed": sick.case.seed + repair.FRESH})
     for folder, config in ((stale, same), (kept, same)):  # nothing was changed in either
-        RunDirectory.create(folder, config).close()
+        RunWriter.create(folder, config).close()
         (folder / "summary.json").write_text(json.dumps({"status": "finished"}))
     repair.repair_rates([*healthy, sick], tmp_path, seeds=1, executor=HERE, say=lambda _line: None)
     assert stale in made

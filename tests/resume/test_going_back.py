@@ -25,7 +25,7 @@ from steadyrl.scribe import Scribe
 from steadyrl.stability.controllers.adjustment import Adjustment
 from steadyrl.stability.guard import Action
 from steadyrl.store.files import JsonLines
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.store.reader import RunReader
 
 Make = Callable[..., DDPGConfig]
 
@@ -91,12 +91,12 @@ def _indices(file: Path) -> list[int]:
 
 def _changes(path: Path) -> list[tuple[str, Any, int]]:
     """Every change that stands in the events, in force or not."""
-    events = (event for event in RunDirectory.open(path).events() if event["event"] == "change")
+    events = (event for event in RunReader.open(path).events() if event["event"] == "change")
     return [(event["name"], event["after"], event["step"]) for event in events]
 
 
 def _assert_changes_in_force_are_those_of_the_last_checkpoint(path: Path) -> None:
-    store = RunDirectory.open(path)
+    store = RunReader.open(path)
     _, state, _ = store.checkpoints.load_latest()
     assert [change.to_json() for change in store.changes()] == state["config"]["changes"]
 
@@ -162,7 +162,7 @@ def went_back(config: DDPGConfig, guarded: Callable[..., None], tmp_path: Path) 
 def test_a_kill_between_any_two_file_operations_of_going_back_changes_nothing(
     went_back: Moments,
 ) -> None:
-    left = [RunDirectory.open(copy).checkpoints.steps() for copy in went_back.copies]
+    left = [RunReader.open(copy).checkpoints.steps() for copy in went_back.copies]
     assert left[0] == [0, 3, 6, 7]
     assert left[-1] == [0, 3]
     for copy in went_back.copies:
@@ -285,7 +285,7 @@ def test_a_fork_begins_with_a_checkpoint_and_resumes_exactly_from_it(
 
     with pytest.raises(Killed):
         fork(tmp_path / "parent", 3, SECOND, tmp_path / "fork", observers=Observers(step=kill))
-    assert RunDirectory.open(tmp_path / "fork").checkpoints.steps() == [3]
+    assert RunReader.open(tmp_path / "fork").checkpoints.steps() == [3]
     resume(tmp_path / "fork")
     assert compare_runs(tmp_path / "unbroken", tmp_path / "fork").differences == []
 
@@ -306,5 +306,5 @@ def test_a_fork_of_a_sick_checkpoint_does_not_begin_with_a_good_one(
     guarded((100, FIRST))
     train(config, tmp_path / "parent")
     fork(tmp_path / "parent", 6, {}, tmp_path / "fork")
-    assert RunDirectory.open(tmp_path / "fork").checkpoints.steps() == [6, 9]
-    assert RunDirectory.open(tmp_path / "fork").checkpoints.last_good() is None
+    assert RunReader.open(tmp_path / "fork").checkpoints.steps() == [6, 9]
+    assert RunReader.open(tmp_path / "fork").checkpoints.last_good() is None

@@ -27,7 +27,7 @@ from steadyrl.run import resume, train
 from steadyrl.scribe import Observers
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.probes import ask_all
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.store.reader import RunReader
 
 ROWS, COMPONENTS = 6, 3
 
@@ -406,7 +406,7 @@ def _of_one_trajectory(folder: Path, **settings: Any) -> tuple[Monitor, set[str]
     """Trained on the whole of one trajectory at every update; what is said, which probes ask."""
     config = _config(sampling="epoch", checkpoints__every=1000, **settings)
     train(config, folder)
-    store = RunDirectory.open(folder)
+    store = RunReader.open(folder)
     monitor = Monitor(config)
     for step in store.steps():
         monitor.observe(step)

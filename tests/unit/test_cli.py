@@ -11,7 +11,7 @@ import pytest
 from steadyrl.algorithms.ddpg.config import DDPGConfig
 from steadyrl.cli.main import COMMANDS, main
 from steadyrl.run import train
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.store.reader import RunReader
 
 Make = Callable[..., DDPGConfig]
 Output = pytest.CaptureFixture[str]
@@ -133,7 +133,7 @@ def test_training_from_the_command_line_writes_a_run_and_one_json_document(
     written = capsys.readouterr()
     summary = json.loads(written.out)
     assert summary["status"] == "finished"
-    config = RunDirectory.open(Path(summary["run"])).config
+    config = RunReader.open(Path(summary["run"])).config
     assert isinstance(config, DDPGConfig)
     assert (config.seed, config.batch_size, config.twin_critics) == (4, 8, True)
     assert "300/300" in written.err

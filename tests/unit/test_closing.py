@@ -33,7 +33,7 @@ from steadyrl.experiments.preflight import preflight
 from steadyrl.experiments.reenactment import reenact
 from steadyrl.run import fork, resume, train
 from steadyrl.scribe import Observers
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.store.reader import RunReader
 from tests.conftest import Countdown
 
 Make = Callable[..., DDPGConfig]
@@ -97,7 +97,7 @@ def _stop(_: Any) -> None:
 def test_training_evaluating_resuming_and_forking(config: Make, tmp_path: Path) -> None:
     train(config(environment__count=2), tmp_path / "run")
     resume(tmp_path / "run", overrides={"total_env_steps": 160})
-    (newest, *_) = RunDirectory.open(tmp_path / "run").checkpoints.load_latest()
+    (newest, *_) = RunReader.open(tmp_path / "run").checkpoints.load_latest()
     fork(tmp_path / "run", newest, {"total_env_steps": 200}, tmp_path / "fork")
     assert len(OPENED) > 3 * 2
 
@@ -122,7 +122,7 @@ def test_a_run_that_cannot_begin(config: Make, tmp_path: Path) -> None:
     train(config(), tmp_path / "run")
     with pytest.raises(StoreError, match="there is a run here already"):
         train(config(), tmp_path / "run")
-    (newest, *_) = RunDirectory.open(tmp_path / "run").checkpoints.load_latest()
+    (newest, *_) = RunReader.open(tmp_path / "run").checkpoints.load_latest()
     with pytest.raises(StoreError, match="there is a run here already"):
         fork(tmp_path / "run", newest, {}, tmp_path / "run")
 
@@ -153,7 +153,7 @@ def test_a_run_whose_record_cannot_be_ended(
     def full(*_: Any) -> None:
         raise StoreError("the disk is full")
 
-    monkeypatch.setattr("steadyrl.store.run_directory.RunDirectory.write_summary", full)
+    monkeypatch.setattr("steadyrl.store.writer.RunWriter.write_summary", full)
     with pytest.raises(StoreError, match="the disk is full"):
         train(config(), tmp_path / "run")
 

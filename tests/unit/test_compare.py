@@ -32,7 +32,7 @@ from steadyrl.experiments.studies.c3_gradient_variance import decide as decide_c
 from steadyrl.experiments.studies.study import page, together
 from steadyrl.experiments.trials import Outcome, Trial
 from steadyrl.maths.statistics import Estimate
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.store.reader import RunReader
 
 Make = Callable[..., DDPGConfig]
 
@@ -427,7 +427,7 @@ def test_c8_substitutes_the_line_searchs_objective_and_only_then(tmp_path: Path)
             name="x", config=config, directory=directory, mismatched=mismatched
         )
         c8_objective_mismatch.run_search_trial(trial)
-        steps = list(RunDirectory.open(directory).steps())
+        steps = list(RunReader.open(directory).steps())
         gains[mismatched] = [step.signals["trpo.improvement"] for step in steps]
         assert 0.0 <= c8_objective_mismatch.late(directory)["success"] <= 1.0
     assert gains[True] != gains[False]

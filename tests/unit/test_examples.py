@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from steadyrl.judging import judge
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.store.reader import RunReader
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -44,14 +44,14 @@ def test_watch_sb3_ppo_stops_and_names_the_learning_rate(tmp_path: Path) -> None
 
 def test_watch_own_loop(tmp_path: Path) -> None:
     run_example("watch_own_loop.py", tmp_path, "20")
-    steps = list(RunDirectory.open(tmp_path / "runs" / "own-loop").steps())
+    steps = list(RunReader.open(tmp_path / "runs" / "own-loop").steps())
     assert len(steps) == 20
     assert {"policy.loss", "policy.entropy"} <= steps[-1].signals.keys()
 
 
 def test_watch_trl_grpo(tmp_path: Path) -> None:
     run_example("watch_trl_grpo.py", tmp_path, "4")
-    steps = list(RunDirectory.open(tmp_path / "runs" / "trl-grpo").steps())
+    steps = list(RunReader.open(tmp_path / "runs" / "trl-grpo").steps())
     assert len(steps) == 4
     assert "language.reward_std" in steps[-1].signals
 

@@ -13,7 +13,7 @@ from steadyrl.algorithms.ddpg.config import DDPGConfig
 from steadyrl.core.presets import parse_config
 from steadyrl.core.signals import CATALOGUE
 from steadyrl.run import fork, train
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.store.reader import RunReader
 
 Make = Callable[..., DDPGConfig]
 
@@ -26,7 +26,7 @@ def _after(path: Path, step: int) -> list[dict[str, float]]:
             for name, value in s.signals.items()
             if CATALOGUE[name].deterministic and not math.isnan(value)
         }
-        for s in RunDirectory.open(path).steps()
+        for s in RunReader.open(path).steps()
         if s.index > step
     ]
 
@@ -47,10 +47,10 @@ def test_a_fork_with_another_seed_keeps_the_weights_and_changes_the_randomness(
         common = {"environment": {"id": "Pendulum-v1"}, "checkpoints": {"every": 64}}
         config = parse_config({**values, **common}, overrides={"checkpoints.keep": 9})
     _, parent = train(config, tmp_path / "parent")
-    step = RunDirectory.open(parent).checkpoints.steps()[2]
+    step = RunReader.open(parent).checkpoints.steps()[2]
     fork(parent, step, {"seed": 77}, tmp_path / "one")
     fork(parent, step, {"seed": 77}, tmp_path / "two")
-    one = RunDirectory.open(tmp_path / "one")
+    one = RunReader.open(tmp_path / "one")
     assert one.config.seed == 77
     assert _after(tmp_path / "one", step) == _after(tmp_path / "two", step)
     assert _after(tmp_path / "one", step)[0] != _after(parent, step)[0]

@@ -21,13 +21,13 @@ from steadyrl.experiments.trials import read_outcome
 from steadyrl.experiments.verify_resume import compare_runs
 from steadyrl.judging import judge, judged
 from steadyrl.run import GuardMode, Observers, fork, resume, train
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.store.reader import RunReader
 
 Make = Callable[..., DDPGConfig]
 
 
 def _events(path: Path, kind: str) -> list[dict[str, Any]]:
-    return [event for event in RunDirectory.open(path).events() if event["event"] == kind]
+    return [event for event in RunReader.open(path).events() if event["event"] == kind]
 
 
 def _diverging(small_config: Make, **overrides: Any) -> DDPGConfig:
@@ -50,11 +50,11 @@ def test_acting_goes_back_to_the_last_good_checkpoint_and_lowers_the_learning_ra
     assert told == [Intervention.from_json(action)]
     assert (told[0].taken, told[0].told) == (60, "learning_rate 1e+30 -> 0.001 at 100")
     assert judge(path).interventions == told
-    assert RunDirectory.open(path).config_in_force().value_of("learning_rate") == 1e-3
+    assert RunReader.open(path).config_in_force().value_of("learning_rate") == 1e-3
     (change,) = _events(path, "change")
     assert (change["name"], change["after"]) == ("learning_rate", 1e-3)
     assert "C201 learning-rate-too-high" in change["because"]
-    steps = list(RunDirectory.open(path).steps())
+    steps = list(RunReader.open(path).steps())
     assert [step.index for step in steps] == list(range(1, 16))
     assert all(math.isfinite(value) for step in steps for value in step.signals.values())
     abandoned = (path / "abandoned-1.jsonl").read_text().splitlines()
@@ -122,7 +122,7 @@ def test_the_guard_leaves_a_run_alone_whose_disk_is_full(
     assert summary.status == "finished"
     assert "D033" in {event["rule"] for event in _events(path, "finding")}
     assert [_events(path, kind) for kind in ("action", "change", "probe")] == [[], [], []]
-    store = RunDirectory.open(path)
+    store = RunReader.open(path)
     assert store.checkpoints.last_good() == store.checkpoints.steps()[-1] == 6
     assert read_outcome("x", path).healthy
 
@@ -189,10 +189,10 @@ def test_a_fork_without_changes_repeats_its_parent_and_with_one_does_not(
 ) -> None:
     config = small_config(checkpoints__keep=9)
     train(config, tmp_path / "parent")
-    parent = list(RunDirectory.open(tmp_path / "parent").steps())
+    parent = list(RunReader.open(tmp_path / "parent").steps())
 
     def losses(path: Path) -> dict[int, Any]:
-        return {s.index: s.signals.get("critic.loss") for s in RunDirectory.open(path).steps()}
+        return {s.index: s.signals.get("critic.loss") for s in RunReader.open(path).steps()}
 
     fork(tmp_path / "parent", 6, {}, tmp_path / "same")
     fork(tmp_path / "parent", 6, {"learning_rate": 1e-4}, tmp_path / "other")
@@ -208,7 +208,7 @@ def test_what_a_fork_achieved_is_what_came_after_the_fork(
 ) -> None:
     train(small_config(checkpoints__keep=9), tmp_path / "parent")
     fork(tmp_path / "parent", 9, {}, tmp_path / "fork")
-    steps = list(RunDirectory.open(tmp_path / "fork").steps())
+    steps = list(RunReader.open(tmp_path / "fork").steps())
     own = [s.signals for s in steps if s.index > 9 and "eval.return_mean" in s.signals]
     assert 0 < len(own) < sum("eval.return_mean" in s.signals for s in steps)
     found = read_outcome("x", tmp_path / "fork").final_return
@@ -218,5 +218,5 @@ def test_what_a_fork_achieved_is_what_came_after_the_fork(
 def test_a_fork_may_shrink_the_buffer(small_config: Make, tmp_path: Path) -> None:
     train(small_config(checkpoints__keep=9), tmp_path / "parent")
     fork(tmp_path / "parent", 6, {"buffer_size": 50}, tmp_path / "small")
-    last = list(RunDirectory.open(tmp_path / "small").steps())[-1]
+    last = list(RunReader.open(tmp_path / "small").steps())[-1]
     assert last.signals["replay.size"] == 50

@@ -29,7 +29,7 @@ from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.remedies import REMEDIES
 from steadyrl.store.foreign.mapping import OWN
 from steadyrl.store.foreign.run import ForeignRun
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.store.reader import RunReader
 from steadyrl.verdict import Verdict
 from tests.rules.traces import TOTAL_ENV_STEPS, TRACES, trace
 
@@ -344,8 +344,8 @@ def test_going_back_abandons_later_changes_but_not_remedies(tmp_path: Path) -> N
         *acted(10, noise_std=(0.1, 0.2)),
         config=config_of_run(learning_rate=0.5, noise_std=0.1),
     )
-    start = RunDirectory.open(path).config
-    in_force = RunDirectory.open(path).config_in_force()
+    start = RunReader.open(path).config
+    in_force = RunReader.open(path).config_in_force()
     assert start.differences(in_force) == {
         "tau": (0.005, 0.01),
         "learning_rate": (0.5, 0.001),
@@ -357,7 +357,7 @@ def test_a_setting_of_another_program_changes_too(tmp_path: Path) -> None:
     config = config_of(About(family="ppo", settings={"learning_rate": 0.3}), OWN)
     lowered = change(5, "learning_rate", 0.3, 0.1)
     path = recorded(tmp_path / "run", trace(), lowered, config=config)
-    assert RunDirectory.open(path).config_in_force().value_of("learning_rate") == 0.1
+    assert RunReader.open(path).config_in_force().value_of("learning_rate") == 0.1
 
 
 # One route from finding to cause

@@ -23,7 +23,7 @@ from steadyrl.experiments.ladder import Ladder, climb
 from steadyrl.experiments.rung_evidence import evidence
 from steadyrl.experiments.trials import Outcome, Trial, read_outcome
 from steadyrl.maths.statistics import Estimate
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.store.writer import RunWriter
 
 Make = Callable[..., DDPGConfig]
 
@@ -118,7 +118,7 @@ def played(monkeypatch: pytest.MonkeyPatch) -> Callable[[Play], None]:
             for trial in trials:
                 size = int(getattr(trial.config, "batch_size", 0))
                 returns, severe, status = play(size, trial.config.seed)
-                store = RunDirectory.create(trial.directory, trial.config)
+                store = RunWriter.create(trial.directory, trial.config)
                 for index, value in enumerate(returns):
                     signals = {
                         "eval.return_mean": value,

@@ -14,7 +14,8 @@ from steadyrl.cli.main import main
 from steadyrl.core.presets import parse_config
 from steadyrl.core.records import Step
 from steadyrl.report.milestones import _smoothed, measure
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.store.reader import RunReader
+from steadyrl.store.writer import RunWriter
 
 
 @pytest.fixture
@@ -23,7 +24,7 @@ def run(tmp_path: Path) -> Path:
     config = parse_config(
         {"algorithm": "trpo", "rollout_length": 50, "environment": {"id": "X-v0", "count": 2}}
     )
-    store = RunDirectory.create(tmp_path / "run", config)
+    store = RunWriter.create(tmp_path / "run", config)
     for i in range(30):
         signals = {
             "rollout.return_mean": 4.0 * i,
@@ -40,7 +41,7 @@ def run(tmp_path: Path) -> Path:
 
 
 def test_a_milestone_is_the_first_step_whose_average_reaches_it(run: Path) -> None:
-    found = measure(RunDirectory.open(run), [10.0, 50.0, 1000.0])
+    found = measure(RunReader.open(run), [10.0, 50.0, 1000.0])
     assert found.first_score == 200
     assert found.passed[10.0] == 400  # 4 x 3 = 12 at the fourth update
     assert found.passed[50.0] == 1400

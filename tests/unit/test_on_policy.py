@@ -24,7 +24,7 @@ from steadyrl.nets.convolutional import ConvNetwork
 from steadyrl.nets.dense import DenseNetwork
 from steadyrl.run import resume, train
 from steadyrl.scribe import Observers
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.store.reader import RunReader
 
 
 class Landscape(gymnasium.Env[Any, Any]):
@@ -223,7 +223,7 @@ def test_schedules_and_changes_survive_a_kill(
         train(config, tmp_path / "broken", observers=Observers(step=stop))
     resume(tmp_path / "broken")
     assert compare_runs(tmp_path / "whole", tmp_path / "broken").differences == []
-    changes = [e for e in RunDirectory.open(tmp_path / "broken").events() if e["event"] == "change"]
+    changes = [e for e in RunReader.open(tmp_path / "broken").events() if e["event"] == "change"]
     assert bool(changes) is bool(settings.get("stabiliser"))
 
 

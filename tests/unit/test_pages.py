@@ -23,7 +23,7 @@ from steadyrl.report.ladder import print_ladder, write_ladder_report
 from steadyrl.report.milestones import write_milestones
 from steadyrl.report.names import distinct_names
 from steadyrl.report.rescue import print_rescue, write_rescue_report
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.store.writer import RunWriter
 
 EVIL = "<script>alert(1)</script>\"'\u2028"
 FOLDER = EVIL.replace("/", "")
@@ -38,7 +38,7 @@ def _run(path: Path, text: str = "plain", values: tuple[float, ...] = (0.0, 1.0)
             "environment": {"id": f"{text}-v0", "settings": {text: text}},
         }
     )
-    store = RunDirectory.create(path, config)
+    store = RunWriter.create(path, config)
     for number, value in enumerate(values):
         signals = {"eval.return_mean": value, "rollout.return_mean": value, "critic.loss": value}
         store.append_step(Step(number + 1, 100 * (number + 1), 1.0, signals))

@@ -27,7 +27,7 @@ from steadyrl.maths.normalize import RewardScale
 from steadyrl.maths.policies import Categorical, DiagonalGaussian, Policy, policy_for
 from steadyrl.nets.dense import DenseNetwork
 from steadyrl.run import resume, train
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.store.reader import RunReader
 
 Make = Callable[..., PPOConfig]
 
@@ -282,7 +282,7 @@ def test_before_the_first_step_every_ratio_is_one(
 ) -> None:
     config = ppo_config(environment__id=task, normalize_observations=True, normalize_rewards=True)
     train(config, tmp_path / "run")
-    steps = list(RunDirectory.open(tmp_path / "run").steps())
+    steps = list(RunReader.open(tmp_path / "run").steps())
     assert len(steps) == 8
     for step in steps:
         assert step.signals["policy.first_ratio_error"] < 1e-4
@@ -293,7 +293,7 @@ def test_before_the_first_step_every_ratio_is_one(
 def test_a_target_kl_ends_the_update_early(ppo_config: Make, tmp_path: Path) -> None:
     config = ppo_config(target_kl=1e-6, epochs=10, learning_rate=1e-2)
     train(config, tmp_path / "run")
-    steps = list(RunDirectory.open(tmp_path / "run").steps())
+    steps = list(RunReader.open(tmp_path / "run").steps())
     assert all(step.signals["policy.epochs"] <= 2 for step in steps)
 
 

@@ -17,7 +17,7 @@ from steadyrl.experiments.candidates import PLACEBO, Candidate, choose
 from steadyrl.experiments.proof import Measure, Proof, improves, measure_for, proof_of, score
 from steadyrl.experiments.rescue import rescue
 from steadyrl.experiments.trials import Outcome, Trial, is_done, read_outcome, run_trial
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.store.reader import RunReader
 
 Make = Callable[..., DDPGConfig]
 
@@ -222,7 +222,7 @@ def test_a_trial_is_not_repeated_and_a_cut_off_one_is_resumed(
     (tmp_path / "t" / "summary.json").unlink()
     run_trial(trial)
     assert read_outcome("t", tmp_path / "t").status == "finished"
-    kinds = [event["event"] for event in RunDirectory.open(tmp_path / "t").events()]
+    kinds = [event["event"] for event in RunReader.open(tmp_path / "t").events()]
     assert "resumed" in kinds
 
 
@@ -250,7 +250,7 @@ def test_a_fork_with_other_changes_is_set_aside_and_run_anew(
             config=small_config(learning_rate=rate),
             directory=tmp_path / "f",
             source=tmp_path / "o",
-            step=max(RunDirectory.open(tmp_path / "o").checkpoints.steps()),
+            step=max(RunReader.open(tmp_path / "o").checkpoints.steps()),
             changes={"learning_rate": rate, "total_env_steps": 360},
         )
 

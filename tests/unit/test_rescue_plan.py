@@ -15,7 +15,7 @@ from steadyrl.core.records import Diagnosis
 from steadyrl.core.run_config import RunConfig
 from steadyrl.experiments.candidates import Candidate
 from steadyrl.experiments.rescue import Rescue, describe_fix, rescue
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.store.reader import RunReader
 from tests.rules.test_invariants import config_of_walk
 
 Make = Callable[..., DDPGConfig]
@@ -61,9 +61,9 @@ def test_a_likely_cause_of_mere_warnings_is_tried_from_the_beginning(tmp_path: P
     assert normalised["changes"] == {"normalize_rewards": True}
     # Every checkpoint of such a run is good: from the last one nothing would be left to do.
     for row in tried.values():
-        steps = list(RunDirectory.open(tmp_path / row["run"]).steps())
+        steps = list(RunReader.open(tmp_path / row["run"]).steps())
         assert steps[0].index == 1
-        kinds = {event["event"] for event in RunDirectory.open(tmp_path / row["run"]).events()}
+        kinds = {event["event"] for event in RunReader.open(tmp_path / row["run"]).events()}
         assert "forked" not in kinds
 
 

@@ -17,7 +17,7 @@ from steadyrl.experiments import trials
 from steadyrl.experiments.candidates import PLACEBO
 from steadyrl.experiments.rescue import Rescue, rescue
 from steadyrl.experiments.trials import Trial
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.store.writer import RunWriter
 from tests.rules.traces import trace
 from tests.unit.test_judging import SICK, SUSPICIOUS, config_of_run, found, recorded
 
@@ -57,7 +57,7 @@ class Lab:
                 trial.directory, self.original, *self.alarm, status=status, config=trial.config
             )
             if self.good:
-                store = RunDirectory.open_to_write(trial.directory)
+                store = RunWriter.open(trial.directory)
                 store.save_checkpoint({"x": 1}, step=self.good, good=True)
                 store.close()
         else:

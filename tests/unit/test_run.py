@@ -29,7 +29,7 @@ from steadyrl.experiments.verify_resume import compare_runs
 from steadyrl.run import Observers, resume, train
 from steadyrl.store import checkpoints as checkpoints_module
 from steadyrl.store.files import write_and_sync
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.store.reader import RunReader
 
 Make = Callable[..., DDPGConfig]
 
@@ -37,7 +37,7 @@ Make = Callable[..., DDPGConfig]
 def test_a_run_directory_holds_what_it_promises(small_config: Make, tmp_path: Path) -> None:
     config = small_config()
     summary, path = train(config, tmp_path / "run")
-    store = RunDirectory.open(path)
+    store = RunReader.open(path)
     assert store.config == config
     steps = list(store.steps())
     assert [step.taken for step in steps] == list(range(20, 301, 20))
@@ -58,7 +58,7 @@ def test_tensorboard_mirrors_every_signal_under_its_tag(small_config: Make, tmp_
     train(small_config(), tmp_path / "run")
     events = EventAccumulator(str(tmp_path / "run" / "tensorboard"), size_guidance={"scalars": 0})
     events.Reload()
-    steps = list(RunDirectory.open(tmp_path / "run").steps())
+    steps = list(RunReader.open(tmp_path / "run").steps())
     for name in ("critic.loss", "actor.loss", "eval.return_mean", "rollout.return_mean"):
         mirrored = [(event.step, event.value) for event in events.Scalars(CATALOGUE[name].tag)]
         recorded = [(s.taken, np.float32(s.signals[name])) for s in steps if name in s.signals]
@@ -83,7 +83,7 @@ def test_an_interrupt_stops_at_a_step_with_a_checkpoint_and_resume_is_exact(
     summary, path = train(config, tmp_path / "broken", observers=Observers(step=_stop_after(7)))
     assert (summary.status, summary.steps) == ("interrupted", 7)
     assert "SIGINT" in summary.message
-    assert RunDirectory.open(path).checkpoints.steps()[-1] == 7
+    assert RunReader.open(path).checkpoints.steps()[-1] == 7
     assert resume(path).status == "finished"
     assert compare_runs(tmp_path / "unbroken", path).differences == []
 
@@ -131,7 +131,7 @@ def test_steps_after_the_last_checkpoint_are_redone_not_repeated(
 
     with pytest.raises(Killed):
         train(config, tmp_path / "broken", observers=Observers(step=kill))
-    store = RunDirectory.open(tmp_path / "broken")
+    store = RunReader.open(tmp_path / "broken")
     assert (store.checkpoints.steps()[-1], len(list(store.steps()))) == (6, 8)
     resume(tmp_path / "broken")
     assert compare_runs(tmp_path / "unbroken", tmp_path / "broken").differences == []
@@ -144,7 +144,7 @@ def test_a_run_can_be_made_longer_but_not_otherwise_changed(
     _, path = train(small_config(), tmp_path / "run")
     with pytest.raises(CheckpointError, match=r"batch_size = 8.*was 16"):
         resume(path, overrides={"batch_size": 8})
-    assert len(list(RunDirectory.open(path).steps())) == 15
+    assert len(list(RunReader.open(path).steps())) == 15
     summary = resume(path, overrides={"total_env_steps": 400})
     assert summary.taken == 400
     train(small_config(total_env_steps=400), tmp_path / "long")
@@ -152,7 +152,7 @@ def test_a_run_can_be_made_longer_but_not_otherwise_changed(
     differences = compare_runs(tmp_path / "long", path).differences
     known = ("/config/changes", "/guard/remedied/total_env_steps")
     assert all(any(name in difference for name in known) for difference in differences)
-    changes = [e for e in RunDirectory.open(path).events() if e["event"] == "change"]
+    changes = [e for e in RunReader.open(path).events() if e["event"] == "change"]
     assert [(c["name"], c["before"], c["after"]) for c in changes] == [
         ("total_env_steps", 300, 400)
     ]
@@ -182,7 +182,7 @@ def test_a_nan_observation_ends_the_run_and_keeps_what_was_written(
     )
     with pytest.raises(EnvironmentFault, match="nan"):
         train(config, tmp_path / "run")
-    store = RunDirectory.open(tmp_path / "run")
+    store = RunReader.open(tmp_path / "run")
     assert len(list(store.steps())) == 6
     summary = store.summary()
     assert summary is not None
@@ -208,7 +208,7 @@ def test_a_disk_that_fills_up_ends_the_run_and_resume_goes_on_exactly(
     with pytest.raises(DiskError, match="No space left"):
         train(config, tmp_path / "run")
     monkeypatch.undo()
-    store = RunDirectory.open(tmp_path / "run")
+    store = RunReader.open(tmp_path / "run")
     assert store.checkpoints.steps() == [0, 3]
     assert not list((tmp_path / "run" / "checkpoints").glob(".partial*"))
     resume(tmp_path / "run")
@@ -221,7 +221,7 @@ def test_divergence_is_told_apart_from_a_broken_environment_and_leaves_a_good_ch
     config = small_config(learning_rate=1e30, learning_starts=100, checkpoints__keep=1)
     with pytest.raises(TrainingDiverged, match="weights are no longer finite"):
         train(config, tmp_path / "run")
-    store = RunDirectory.open(tmp_path / "run")
+    store = RunReader.open(tmp_path / "run")
     assert store.checkpoints.last_good() == 3
     assert all(math.isfinite(v) for step in store.steps() for v in step.signals.values())
 
@@ -237,7 +237,7 @@ def test_no_checkpoint_is_good_after_a_severe_finding(
 
     monkeypatch.setattr(ddpg, "inspect", poisoned)
     train(small_config(checkpoints__keep=9), tmp_path / "run")
-    store = RunDirectory.open(tmp_path / "run")
+    store = RunReader.open(tmp_path / "run")
     assert store.checkpoints.steps() == [0, 3, 6, 9, 12, 15]
     assert store.checkpoints.last_good() == 3
     found = [e for e in store.events() if e["event"] == "finding" and e["rule"] == "D001"]

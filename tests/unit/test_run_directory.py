@@ -19,7 +19,8 @@ from steadyrl.core.records import Finding, RunSummary, Step
 from steadyrl.core.signals import CATALOGUE
 from steadyrl.run import Observers, resume, train
 from steadyrl.store.foreign.run import ForeignRun
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.store.reader import RunReader
+from steadyrl.store.writer import RunWriter
 
 Make = Callable[..., DDPGConfig]
 
@@ -37,7 +38,7 @@ FINDING = Finding(
 @pytest.fixture
 def recorded(small_config: Make, tmp_path: Path) -> Path:
     """A run of ten Steps that has ended, without any training."""
-    store = RunDirectory.create(tmp_path / "run", small_config())
+    store = RunWriter.create(tmp_path / "run", small_config())
     store.append_event("started", 0, guard="watch")
     for index in range(1, 11):
         store.append_step(Step(index, 100 * index, float(index), {"critic.loss": 1.0 / index}))
@@ -66,15 +67,15 @@ def _replace_line(file: Path, number: int, by: str) -> None:
 
 
 def _indices(path: Path) -> list[int]:
-    return [step.index for step in RunDirectory.open(path).steps()]
+    return [step.index for step in RunReader.open(path).steps()]
 
 
 def _events(path: Path, kind: str) -> list[dict[str, Any]]:
-    return [event for event in RunDirectory.open(path).events() if event["event"] == kind]
+    return [event for event in RunReader.open(path).events() if event["event"] == kind]
 
 
 def test_an_intact_run_has_no_problems(recorded: Path) -> None:
-    assert RunDirectory.open(recorded).problems == []
+    assert RunReader.open(recorded).problems == []
 
 
 @pytest.mark.parametrize(
@@ -91,7 +92,7 @@ def test_an_intact_run_has_no_problems(recorded: Path) -> None:
 def test_what_is_no_step_is_passed_over_and_told(recorded: Path, line: str) -> None:
     _replace_line(recorded / "steps.jsonl", 4, line)
     assert _indices(recorded) == [1, 2, 3, 5, 6, 7, 8, 9, 10]
-    assert RunDirectory.open(recorded).problems == [
+    assert RunReader.open(recorded).problems == [
         "steps.jsonl: 1 line is damaged and was passed over",
         "step 4 is missing from steps.jsonl",
     ]
@@ -110,14 +111,14 @@ def test_what_is_no_step_is_passed_over_and_told(recorded: Path, line: str) -> N
 )
 def test_what_is_no_event_is_passed_over_and_told(recorded: Path, line: str) -> None:
     _replace_line(recorded / "events.jsonl", 2, line)
-    assert [event["event"] for event in RunDirectory.open(recorded).events()] == ["started"]
-    assert RunDirectory.open(recorded).problems == [
+    assert [event["event"] for event in RunReader.open(recorded).events()] == ["started"]
+    assert RunReader.open(recorded).problems == [
         "events.jsonl: 1 line is damaged and was passed over"
     ]
 
 
 def test_signals_that_are_not_finite_are_no_damage(recorded: Path) -> None:
-    store = RunDirectory.open(recorded)
+    store = RunReader.open(recorded)
     assert [event["rule"] for event in store.events() if event["event"] == "finding"] == ["D001"]
     line = '{"index": 4, "taken": 400, "seconds": 4, "signals": {"critic.loss": "-inf"}}'
     _replace_line(recorded / "steps.jsonl", 4, line)
@@ -139,11 +140,11 @@ def test_steps_that_are_missing_or_doubled_are_named(
 ) -> None:
     lines = (recorded / "steps.jsonl").read_text().splitlines(keepends=True)
     (recorded / "steps.jsonl").write_text("".join(lines[index - 1] for index in kept))
-    assert RunDirectory.open(recorded).problems == [said]
+    assert RunReader.open(recorded).problems == [said]
 
 
 def test_a_reader_that_stays_sees_damage_that_came_later(recorded: Path) -> None:
-    store = RunDirectory.open(recorded)
+    store = RunReader.open(recorded)
     assert store.problems == []
     _replace_line(recorded / "steps.jsonl", 10, "gone")
     assert len(list(store.steps())) == 9
@@ -160,7 +161,7 @@ def test_a_resume_without_the_recorded_steps_says_so_and_the_record_remembers(
     missing = "steps 1 to 15 are missing from steps.jsonl"
     assert capsys.readouterr().err == f"warning: {path}: {missing}\n"
     assert [event["problem"] for event in _events(path, "damage")] == [missing]
-    assert RunDirectory.open(path).problems == [missing]
+    assert RunReader.open(path).problems == [missing]
     assert _indices(path) == [16, 17]
 
 
@@ -177,11 +178,11 @@ def test_what_is_redone_after_a_resume_is_whole_again(small_config: Make, tmp_pa
     _replace_line(tmp_path / "run" / "steps.jsonl", 7, "damaged after the checkpoint")
     resume(tmp_path / "run")
     assert _indices(tmp_path / "run") == list(range(1, 16))
-    assert RunDirectory.open(tmp_path / "run").problems == []
+    assert RunReader.open(tmp_path / "run").problems == []
 
 
 def test_a_run_that_goes_on_has_no_end_yet(recorded: Path) -> None:
-    store = RunDirectory.open(recorded)
+    store = RunWriter.open(recorded)
     store.rewind(6, events=1, returns=0)
     assert store.summary() is None
     assert _indices(recorded) == [1, 2, 3, 4, 5, 6]
@@ -191,10 +192,11 @@ def test_a_run_that_goes_on_has_no_end_yet(recorded: Path) -> None:
 def test_a_rewind_that_is_killed_at_any_file_operation_is_made_again(
     recorded: Path, tmp_path: Path
 ) -> None:
-    store = RunDirectory.open(recorded)
+    store = RunWriter.open(recorded)
     for step in (3, 6):
         store.checkpoints.save({"events": 1}, step=step, good=True)
     (store.checkpoints.path(6) / "arrays.safetensors").write_bytes(b"damaged")
+    store.close()
 
     class Killed(BaseException):
         pass
@@ -216,9 +218,9 @@ def test_a_rewind_that_is_killed_at_any_file_operation_is_made_again(
         with pytest.MonkeyPatch.context() as patch:
             for name in ("rename", "truncate", "unlink", "rmdir"):
                 patch.setattr(os, name, counted(getattr(os, name)))
-            opened = RunDirectory.open(path)
-            step, state, _ = opened.checkpoints.load_latest()
-            opened.rewind(step, events=state["events"], returns=0)
+            with contextlib.closing(RunWriter.open(path)) as opened:
+                step, state, _ = opened.checkpoints.load_latest()
+                opened.rewind(step, events=state["events"], returns=0)
         return done
 
     shutil.copytree(recorded, tmp_path / "whole")
@@ -228,8 +230,8 @@ def test_a_rewind_that_is_killed_at_any_file_operation_is_made_again(
             rewind(copy, number)
         rewind(copy, 0)
         assert _indices(copy) == [1, 2, 3]
-        assert [event["event"] for event in RunDirectory.open(copy).events()] == ["started"]
-        assert RunDirectory.open(copy).checkpoints.steps() == [3]
+        assert [event["event"] for event in RunReader.open(copy).events()] == ["started"]
+        assert RunReader.open(copy).checkpoints.steps() == [3]
 
 
 def _mirrored(path: Path) -> list[tuple[int, float]]:
@@ -242,13 +244,13 @@ def _mirrored(path: Path) -> list[tuple[int, float]]:
 
 
 def _recorded(path: Path) -> list[tuple[int, float]]:
-    steps = RunDirectory.open(path).steps()
+    steps = RunReader.open(path).steps()
     return [(s.taken, float(np.float32(s.signals["critic.loss"]))) for s in steps]
 
 
 @pytest.mark.parametrize("back", ["rewind", "abandon"])
 def test_tensorboard_shows_what_stands_after_going_back_and_on(recorded: Path, back: str) -> None:
-    store = RunDirectory.open(recorded)
+    store = RunWriter.open(recorded)
     assert len(_mirrored(recorded)) == 10
     if back == "rewind":
         store.rewind(6, events=1, returns=0)
@@ -265,7 +267,7 @@ def test_tensorboard_shows_what_stands_after_going_back_and_on(recorded: Path, b
 def test_a_tensorboard_that_is_open_forgets_what_no_longer_stands(recorded: Path) -> None:
     watching = EventAccumulator(str(recorded / "tensorboard"), size_guidance={"scalars": 0})
     watching.Reload()
-    store = RunDirectory.open(recorded)
+    store = RunWriter.open(recorded)
     store.abandon(6, returns=1)
     watching.Reload()
     drawn = watching.Scalars(CATALOGUE["critic.loss"].tag)
@@ -275,7 +277,7 @@ def test_a_tensorboard_that_is_open_forgets_what_no_longer_stands(recorded: Path
 
 def test_files_of_older_mirrors_do_not_pile_up(recorded: Path) -> None:
     for step in (9, 8, 7, 6):
-        store = RunDirectory.open(recorded)
+        store = RunWriter.open(recorded)
         store.rewind(step, events=1, returns=0)
         store.close()
     assert len(list((recorded / "tensorboard").iterdir())) == 2  # this one, and one just emptied
@@ -283,7 +285,7 @@ def test_files_of_older_mirrors_do_not_pile_up(recorded: Path) -> None:
 
 
 def test_our_own_reader_sees_in_the_mirror_what_stands(recorded: Path) -> None:
-    store = RunDirectory.open(recorded)
+    store = RunWriter.open(recorded)
     store.rewind(6, events=1, returns=0)
     store.close()
     shown = ForeignRun(recorded / "tensorboard")
@@ -293,7 +295,7 @@ def test_our_own_reader_sees_in_the_mirror_what_stands(recorded: Path) -> None:
 
 def test_what_a_kill_kept_from_the_mirror_is_there_after_a_resume(recorded: Path) -> None:
     shutil.rmtree(recorded / "tensorboard")
-    store = RunDirectory.open(recorded)
+    store = RunWriter.open(recorded)
     store.rewind(10, events=2, returns=0)
     store.close()
     assert _mirrored(recorded) == _recorded(recorded)
@@ -301,7 +303,7 @@ def test_what_a_kill_kept_from_the_mirror_is_there_after_a_resume(recorded: Path
 
 def test_events_that_are_gone_are_told(recorded: Path) -> None:
     (recorded / "events.jsonl").unlink()
-    told = RunDirectory.open(recorded).rewind(10, events=2, returns=0)
+    told = RunWriter.open(recorded).rewind(10, events=2, returns=0)
     assert told == ["events.jsonl: 2 of 2 lines are missing"]
 
 
@@ -309,7 +311,7 @@ def test_a_damaged_event_does_not_shift_what_is_kept(recorded: Path) -> None:
     with (recorded / "events.jsonl").open("a") as file:
         file.write('{"event": "evaluation", "step": 10}\n')
     _replace_line(recorded / "events.jsonl", 1, "damaged")
-    store = RunDirectory.open(recorded)
+    store = RunWriter.open(recorded)
     told = store.rewind(10, events=2, returns=0)
     assert [event["event"] for event in store.events()] == ["finding"]
     assert told == ["events.jsonl: 1 line is damaged and was passed over"]
@@ -317,6 +319,6 @@ def test_a_damaged_event_does_not_shift_what_is_kept(recorded: Path) -> None:
 
 def test_a_checkpoint_counts_damaged_events_too(recorded: Path) -> None:
     _replace_line(recorded / "events.jsonl", 1, "damaged")
-    store = RunDirectory.open(recorded)
+    store = RunWriter.open(recorded)
     store.save_checkpoint({}, step=10, good=True)
     assert store.checkpoints.load(10)["events"] == 2

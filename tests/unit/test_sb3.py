@@ -24,7 +24,7 @@ from steadyrl.integrations.sb3_model import not_finite
 from steadyrl.integrations.sb3_on_policy import OnPolicyMeter
 from steadyrl.judging import judge
 from steadyrl.store.foreign.run import ForeignRun
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.store.reader import RunReader
 
 SMALL = {"net_arch": [16, 16]}
 
@@ -54,7 +54,7 @@ def model_of(kind: str, **changes: Any) -> Any:
 def watched(model: Any, path: Path, steps: int, **options: Any) -> list[Step]:
     callback = SteadyCallback(path, every=200, say=lambda _: None, **options)
     model.learn(steps, callback=callback)
-    return list(RunDirectory.open(path).steps())
+    return list(RunReader.open(path).steps())
 
 
 @pytest.mark.parametrize("kind", ["ppo", "a2c", "ddpg", "sac", "dqn"])
@@ -101,7 +101,7 @@ def test_the_kl_is_that_of_the_whole_update(tmp_path: Path) -> None:
     with torch.no_grad():
         _, new, _ = model.policy.evaluate_actions(observations, actions.long().flatten())
     gap = new - old.flatten()
-    (step,) = RunDirectory.open(tmp_path / "run").steps()
+    (step,) = RunReader.open(tmp_path / "run").steps()
     assert step.signals["policy.kl"] == pytest.approx(float((gap.exp() - 1 - gap).mean()), rel=1e-4)
 
 
@@ -147,7 +147,7 @@ def test_something_severe_stops_the_run_if_asked_to(tmp_path: Path) -> None:
     model = model_of("ppo", n_epochs=2)
     watched(model, tmp_path / "run", 20_000, on_severe="stop")
     assert model.num_timesteps == 3 * 256 + 1
-    store = RunDirectory.open(tmp_path / "run")
+    store = RunReader.open(tmp_path / "run")
     summary = store.summary()
     assert summary is not None
     assert summary["status"] == "stopped"
@@ -160,10 +160,10 @@ def test_something_severe_stops_the_run_if_asked_to(tmp_path: Path) -> None:
 def test_something_severe_lowers_the_learning_rate_if_asked_to(tmp_path: Path) -> None:
     model = model_of("ppo", learning_rate=0.3, n_epochs=2)
     watched(model, tmp_path / "run", 1600, on_severe="lower_learning_rate")
-    changes = [e for e in RunDirectory.open(tmp_path / "run").events() if e["event"] == "change"]
+    changes = [e for e in RunReader.open(tmp_path / "run").events() if e["event"] == "change"]
     assert (changes[0]["before"], changes[0]["after"]) == (0.3, pytest.approx(0.1))
     lowered = 0.3 / 3 ** len(changes)
-    in_force = RunDirectory.open(tmp_path / "run").config_in_force()
+    in_force = RunReader.open(tmp_path / "run").config_in_force()
     assert in_force.value_of("learning_rate") == pytest.approx(lowered)
     assert model.policy.optimizer.param_groups[0]["lr"] == pytest.approx(lowered)
     model.save(tmp_path / "model.zip")
@@ -255,9 +255,7 @@ def test_evaluations_of_a_neighbouring_callback_are_taken_up(tmp_path: Path) -> 
         evaluation = EvalCallback(envs, eval_freq=256, log_path=str(tmp_path), verbose=0)
     steady = SteadyCallback(tmp_path / "run", every=200, say=lambda _: None)
     model.learn(1024, callback=CallbackList([evaluation, steady]))
-    returns = [
-        s.signals.get("eval.return_mean") for s in RunDirectory.open(tmp_path / "run").steps()
-    ]
+    returns = [s.signals.get("eval.return_mean") for s in RunReader.open(tmp_path / "run").steps()]
     assert returns == [np.mean(row) for row in evaluation.evaluations_results]
 
 
@@ -323,10 +321,10 @@ def test_learning_on_goes_on_in_the_same_record(tmp_path: Path) -> None:
     callback = SteadyCallback(tmp_path / "run", every=200, say=lambda _: None)
     for _ in range(3):
         model.learn(400, callback=callback, reset_num_timesteps=False)
-    steps = list(RunDirectory.open(tmp_path / "run").steps())
+    steps = list(RunReader.open(tmp_path / "run").steps())
     assert [step.taken for step in steps] == [200, 400, 600, 800, 1000, 1200]
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
-    assert RunDirectory.open(tmp_path / "run").config.budget == 1200
+    assert RunReader.open(tmp_path / "run").config.budget == 1200
     assert all(step.signals.get("replay.misaligned_share", 0.0) == 0.0 for step in steps)
 
 
@@ -338,7 +336,7 @@ def test_a_misspelt_answer_to_severe_findings_is_refused() -> None:
 def test_a_short_run_has_a_step_too(tmp_path: Path) -> None:
     callback = SteadyCallback(tmp_path / "run", say=lambda _: None)
     model_of("dqn").learn(300, callback=callback)
-    (step,) = RunDirectory.open(tmp_path / "run").steps()
+    (step,) = RunReader.open(tmp_path / "run").steps()
     assert step.taken == 300
 
 
@@ -361,6 +359,6 @@ def test_an_evaluation_that_empties_the_logger_takes_nothing_away(tmp_path: Path
         evaluation = EvalCallback(envs, eval_freq=200, n_eval_episodes=1, verbose=0)
     steady = SteadyCallback(tmp_path / "run", every=200, say=lambda _: None)
     model.learn(600, callback=CallbackList([evaluation, steady]))
-    steps = list(RunDirectory.open(tmp_path / "run").steps())
+    steps = list(RunReader.open(tmp_path / "run").steps())
     assert all("actor.loss" in step.signals for step in steps)
     assert all("eval.return_mean" in step.signals for step in steps)

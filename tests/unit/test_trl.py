@@ -13,7 +13,7 @@ from trl import GRPOConfig, GRPOTrainer
 from steadyrl.integrations.trl import SteadyCallback
 from steadyrl.judging import judge
 from steadyrl.store.foreign.run import ForeignRun
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.store.reader import RunReader
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 from watch_trl_grpo import count_a, save_tiny_model
@@ -56,7 +56,7 @@ def trained(
 def test_a_grpo_run_is_recorded_step_by_step(tmp_path: Path) -> None:
     callback = SteadyCallback(tmp_path / "run", say=lambda _: None)
     trainer = trained(tmp_path, count_a, 6, callback)
-    steps = list(RunDirectory.open(tmp_path / "run").steps())
+    steps = list(RunReader.open(tmp_path / "run").steps())
     assert [step.taken for step in steps] == [1, 2, 3, 4, 5, 6]
     logged = [row for row in trainer.state.log_history if "reward" in row]
     assert [step.signals["rollout.return_mean"] for step in steps] == [r["reward"] for r in logged]

@@ -29,7 +29,7 @@ from steadyrl.run import resume, train
 from steadyrl.scribe import Observers
 from steadyrl.stability.controllers.trust_region import adjust
 from steadyrl.stability.window import Window
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.store.reader import RunReader
 
 Make = Callable[..., TRPOConfig]
 
@@ -247,7 +247,7 @@ def test_a_failed_search_is_no_broken_number(
     failed = SearchResult(0.0, 10, 0.0, math.nan, "no improvement")
     monkeypatch.setattr(trpo, "line_search", lambda evaluate, **settings: failed)
     train(trpo_config(), tmp_path / "run")
-    store = RunDirectory.open(tmp_path / "run")
+    store = RunReader.open(tmp_path / "run")
     assert all(math.isnan(step.signals["policy.kl"]) for step in store.steps())
     rules = {event["rule"] for event in store.events() if event["event"] == "finding"}
     assert "D001" not in rules
@@ -267,7 +267,7 @@ def test_the_stabiliser_acts_through_the_audited_door_down_to_its_floor(
         total_env_steps=1024,
     )
     train(config, tmp_path / "run", guard="off")
-    store = RunDirectory.open(tmp_path / "run")
+    store = RunReader.open(tmp_path / "run")
     steps = list(store.steps())
     regions = [step.signals["setting.max_kl"] for step in steps]
     assert regions[:6] == pytest.approx([0.02, 0.02, 0.016, 0.016, 0.0128, 0.0128])
@@ -292,7 +292,7 @@ def test_the_stabiliser_counts_beyond_what_the_window_holds(trpo_config: Make) -
 
 def test_the_stabiliser_leaves_a_run_alone_that_succeeds(trpo_config: Make, tmp_path: Path) -> None:
     train(trpo_config(stabiliser=True, stabiliser_failures=1), tmp_path / "run")
-    store = RunDirectory.open(tmp_path / "run")
+    store = RunReader.open(tmp_path / "run")
     succeeded = [step.signals["trpo.line_search_success"] for step in store.steps()]
     changes = [event for event in store.events() if event["event"] == "change"]
     assert bool(changes) is not all(succeeded)
@@ -341,5 +341,5 @@ def test_trpo_learns_to_balance(trpo_config: Make, tmp_path: Path) -> None:
     summary, path = train(config, tmp_path / "run")
     assert summary.best_return is not None
     assert summary.best_return > 100
-    kls = [step.signals["policy.kl"] for step in RunDirectory.open(path).steps()]
+    kls = [step.signals["policy.kl"] for step in RunReader.open(path).steps()]
     assert np.nanmax(kls) <= 0.02

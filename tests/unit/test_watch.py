@@ -13,7 +13,7 @@ from steadyrl.cli.main import main
 from steadyrl.core.errors import ConfigError
 from steadyrl.judging import judge
 from steadyrl.store.files import JsonLines
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.store.reader import RunReader
 
 
 def _watch(path: Path, said: list[str], **about: object) -> steadyrl.Watch:
@@ -39,10 +39,10 @@ def test_three_lines_record_judge_and_report_a_loop(tmp_path: Path) -> None:
 def test_values_may_go_by_another_programs_names(tmp_path: Path) -> None:
     with _watch(tmp_path / "run", [], names="cleanrl", family="ppo") as watch:
         watch.log(128, {"losses/approx_kl": 0.02, "losses/entropy": 0.6, "charts/SPS": 900.0})
-    (step,) = RunDirectory.open(tmp_path / "run").steps()
+    (step,) = RunReader.open(tmp_path / "run").steps()
     assert step.signals["policy.kl"] == 0.02
     assert step.signals["policy.entropy"] == 0.6
-    config = RunDirectory.open(tmp_path / "run").config
+    config = RunReader.open(tmp_path / "run").config
     assert config.doubt("policy.kl") is not None
 
 
@@ -90,7 +90,7 @@ def test_an_error_in_the_loop_is_recorded_and_not_swallowed(tmp_path: Path) -> N
 
     with pytest.raises(ZeroDivisionError):
         loop()
-    summary = RunDirectory.open(tmp_path / "run").summary()
+    summary = RunReader.open(tmp_path / "run").summary()
     assert summary is not None
     assert (summary["status"], summary["message"]) == ("failed", "division by zero")
 
@@ -119,7 +119,7 @@ train()
 """
     subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
-    summary = RunDirectory.open(tmp_path / "run").summary()
+    summary = RunReader.open(tmp_path / "run").summary()
     assert summary is not None
     assert (summary["status"], summary["taken"]) == (status, 100)
     if "late" in ending:
@@ -130,7 +130,7 @@ def test_returns_of_single_episodes_are_gathered(tmp_path: Path) -> None:
     with _watch(tmp_path / "run", [], names="cleanrl") as watch:
         for n, reward in enumerate([2.0, 4.0, 9.0]):
             watch.log(n, {"charts/episodic_return": reward})
-    steps = RunDirectory.open(tmp_path / "run").steps()
+    steps = RunReader.open(tmp_path / "run").steps()
     assert [step.signals["rollout.return_mean"] for step in steps] == [2.0, 3.0, 5.0]
 
 
@@ -154,7 +154,7 @@ def test_the_best_return_may_be_zero(tmp_path: Path) -> None:
     with _watch(tmp_path / "run", []) as watch:
         for n, reward in enumerate([-9.0, 0.0, -6.0]):
             watch.log(n, {"eval.return_mean": reward})
-    summary = RunDirectory.open(tmp_path / "run").summary()
+    summary = RunReader.open(tmp_path / "run").summary()
     assert summary is not None
     assert (summary["best_return"], summary["final_return"]) == (0.0, -5.0)  # the mean of three
 
@@ -171,7 +171,7 @@ def test_only_settings_that_rules_ask_for_are_written_down(tmp_path: Path) -> No
     settings = {"hub_token": "secret", "learning_rate": "lin_0.01", "gamma": 0.9, "epochs": None}
     with _watch(tmp_path / "run", [], family="ppo", settings=settings):
         pass
-    config = RunDirectory.open(tmp_path / "run").config
+    config = RunReader.open(tmp_path / "run").config
     assert config.value_of("learning_rate") == 0.01
     assert config.value_of("gamma") == 0.9
     assert "secret" not in (tmp_path / "run" / "config.yaml").read_text("utf-8")

@@ -19,7 +19,8 @@ from steadyrl.judging import judge, judged, names_of_settings, open_run
 from steadyrl.stability.monitor import Monitor
 from steadyrl.store.foreign.mapping import built_in
 from steadyrl.store.foreign.run import ForeignRun
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.store.reader import RunReader
+from steadyrl.store.writer import RunWriter
 from tests.rules.traces import TRACES, trace
 from tests.unit.test_foreign_runs import sb3_log
 from tests.unit.test_judging import FULL_DISK, SICK, config_of_run, found, recorded
@@ -29,7 +30,7 @@ HOUR = 3600.0
 
 def test_a_path_is_opened_as_what_it_is(tmp_path: Path) -> None:
     own, theirs = recorded(tmp_path / "own", trace()), sb3_log(tmp_path / "theirs")
-    assert isinstance(open_run(own), RunDirectory)
+    assert isinstance(open_run(own), RunReader)
     assert isinstance(open_run(theirs), ForeignRun)
     assert judge(theirs).source.startswith("Stable-Baselines3")
     for path in (own, theirs):
@@ -123,7 +124,7 @@ def test_a_record_is_going_until_none_of_its_files_has_grown_for_an_hour(
 
 def test_a_checkpoint_beyond_the_last_step_tells_of_steps_that_are_missing(tmp_path: Path) -> None:
     path = recorded(tmp_path / "run", trace()[:20], status=None)
-    store = RunDirectory.open_to_write(path)
+    store = RunWriter.open(path)
     store.save_checkpoint({"x": 1}, step=40, good=True)
     store.close()
     assert judge(path).doubts == ["20 of 40 Steps cannot be read"]

@@ -17,7 +17,8 @@ from steadyrl.core.records import Step
 from steadyrl.environments.envs import Envs
 from steadyrl.experiments.trials import Trial, run_trial
 from steadyrl.run import Observers, resume, train
-from steadyrl.store.run_directory import RunDirectory, claim_run_path
+from steadyrl.store.reader import RunReader
+from steadyrl.store.writer import RunWriter, claim_run_path
 
 Make = Callable[..., DDPGConfig]
 
@@ -25,36 +26,36 @@ Make = Callable[..., DDPGConfig]
 @pytest.fixture
 def begun(small_config: Make, tmp_path: Path) -> Path:
     """A run that nobody is writing."""
-    RunDirectory.create(tmp_path / "run", small_config()).close()
+    RunWriter.create(tmp_path / "run", small_config()).close()
     return tmp_path / "run"
 
 
 def test_a_second_writer_is_refused_and_told_who_the_first_is(
     small_config: Make, tmp_path: Path
 ) -> None:
-    first = RunDirectory.create(tmp_path / "run", small_config())
+    first = RunWriter.create(tmp_path / "run", small_config())
     said = rf"process {os.getpid()} on {socket.gethostname()} \(since 20.* is writing this run"
     with pytest.raises(StoreError, match=said):
-        RunDirectory.create(tmp_path / "run", small_config())
+        RunWriter.create(tmp_path / "run", small_config())
     with pytest.raises(StoreError, match=said):
-        RunDirectory.open_to_write(tmp_path / "run")
+        RunWriter.open(tmp_path / "run")
     first.append_event("started", 0)
-    assert len(list(RunDirectory.open(tmp_path / "run").events())) == 1  # readers may look
+    assert len(list(RunReader.open(tmp_path / "run").events())) == 1  # readers may look
     first.close()
-    RunDirectory.open_to_write(tmp_path / "run").close()
+    RunWriter.open(tmp_path / "run").close()
 
 
 def test_whoever_is_refused_holds_nothing(begun: Path, small_config: Make) -> None:
     with pytest.raises(StoreError, match="there is a run here already"):
-        RunDirectory.create(begun, small_config())
-    RunDirectory.open_to_write(begun).close()
+        RunWriter.create(begun, small_config())
+    RunWriter.open(begun).close()
 
 
 def test_a_writer_that_was_killed_holds_nothing(begun: Path) -> None:
     code = f"""
 from pathlib import Path
-from steadyrl.store.run_directory import RunDirectory, claim_run_path
-store = RunDirectory.open_to_write(Path({str(begun)!r}))
+from steadyrl.store.writer import RunWriter
+store = RunWriter.open(Path({str(begun)!r}))
 print("writing", flush=True)
 input()
 """
@@ -63,16 +64,16 @@ input()
         assert process.stdout is not None
         assert process.stdout.readline() == b"writing\n"
         with pytest.raises(StoreError, match=f"process {process.pid} on"):
-            RunDirectory.open_to_write(begun)
+            RunWriter.open(begun)
         process.kill()
         process.wait()
-        RunDirectory.open_to_write(begun).close()
+        RunWriter.open(begun).close()
 
 
 def test_a_run_that_is_being_written_is_neither_resumed_nor_set_aside(
     small_config: Make, tmp_path: Path
 ) -> None:
-    writer = RunDirectory.create(tmp_path / "run", small_config())
+    writer = RunWriter.create(tmp_path / "run", small_config())
     writer.append_event("started", 0)
     with pytest.raises(StoreError, match="is writing this run"):
         resume(tmp_path / "run")
@@ -89,7 +90,7 @@ def test_training_lets_go_of_the_run_however_it_ends(small_config: Make, tmp_pat
 
     with pytest.raises(ZeroDivisionError):
         train(small_config(), tmp_path / "run", observers=Observers(step=fail))
-    RunDirectory.open_to_write(tmp_path / "run").close()
+    RunWriter.open(tmp_path / "run").close()
 
 
 def test_a_refused_run_closes_the_environments_it_had_made(

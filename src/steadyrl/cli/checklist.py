@@ -28,9 +28,9 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     arguments = parser.parse_args(argv)
     from steadyrl.judging import judged
     from steadyrl.stability.checklists import PHASES, go_through
-    from steadyrl.store.run_directory import RunDirectory
+    from steadyrl.store.reader import RunReader
 
-    store = RunDirectory.open(arguments.run)
+    store = RunReader.open(arguments.run)
     found = judged(store)
     lines = go_through(found.config, list(store.steps()), found.verdict.findings)
     if arguments.json:

@@ -26,9 +26,10 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     parser.add_argument("--json", action="store_true", help="as JSON on stdout")
     arguments = parser.parse_args(argv)
     from steadyrl.run import fork
-    from steadyrl.store.run_directory import RunDirectory, claim_run_path
+    from steadyrl.store.reader import RunReader
+    from steadyrl.store.writer import claim_run_path
 
-    store = RunDirectory.open(arguments.run)
+    store = RunReader.open(arguments.run)
     step, _, _ = store.checkpoints.load_latest()
     folder = claim_run_path(arguments.run / "blackbox" / "replay")
     changes: dict[str, int] = {"evaluation.episodes": 0}
@@ -52,9 +53,9 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
 
 
 def _first_bad(folder: Path) -> dict[str, object]:
-    from steadyrl.store.run_directory import RunDirectory
+    from steadyrl.store.reader import RunReader
 
-    store = RunDirectory.open(folder)
+    store = RunReader.open(folder)
     last = max((step.taken for step in store.steps()), default=0)
     boxes = [event for event in store.events() if event["event"] == "black box"]
     tensor = boxes[0]["first_bad_tensor"] if boxes else None

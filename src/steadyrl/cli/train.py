@@ -70,10 +70,10 @@ def _train(arguments: argparse.Namespace, overrides: dict[str, object]) -> int:
 
 def _resume(arguments: argparse.Namespace, overrides: dict[str, object]) -> int:
     from steadyrl.run import resume
-    from steadyrl.store.run_directory import RunDirectory
+    from steadyrl.store.reader import RunReader
 
     path = arguments.resume
-    store = RunDirectory.open(path)
+    store = RunReader.open(path)
     for problem in store.problems:
         sys.stderr.write(f"warning: {path}: {problem}\n")
     config = store.config_in_force().replaced(overrides)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steadyrl.experiments.trials import Outcome
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.store.reader import RunReader
 
 Floats = NDArray[np.float64]
 
@@ -61,7 +61,7 @@ class History:
 
 def read_history(outcome: Outcome) -> History:
     """A run's evaluations from its files."""
-    store = RunDirectory.open(outcome.path)
+    store = RunReader.open(outcome.path)
     evaluated = [step for step in store.steps() if "eval.return_mean" in step.signals]
     summary = store.summary() or {}
     return History(

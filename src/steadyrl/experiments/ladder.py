@@ -31,7 +31,7 @@ from steadyrl.experiments.trials import Outcome, Trial, run_trials
 from steadyrl.judging import judge
 from steadyrl.maths.statistics import Estimate
 from steadyrl.store.files import write_atomically, write_json
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.store.reader import RunReader
 
 Decision = Literal["climb", "hold", "step back", "stop"]
 SETTING = "batch_size"
@@ -201,7 +201,7 @@ def _judge_rung(
     passed: Sequence[_Tried],
     look: int,
 ) -> _Tried:
-    stores = {seed: RunDirectory.open(outcome.path) for seed, outcome in outcomes.items()}
+    stores = {seed: RunReader.open(outcome.path) for seed, outcome in outcomes.items()}
     measured = {
         seed: Measured(list(store.steps()), len(outcomes[seed].severe))
         for seed, store in stores.items()
@@ -229,7 +229,7 @@ def _judge_rung(
         if verdict.diagnoses:
             first = verdict.diagnoses[0]
             cause = f"{first.cause} {first.name} ({first.confidence:.2f})"
-        said = evidence(list(RunDirectory.open(worst.path).steps()))
+        said = evidence(list(RunReader.open(worst.path).steps()))
     rung = Rung(
         batch_size=size,
         seeds=len(outcomes),

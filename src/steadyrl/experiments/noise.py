@@ -28,7 +28,7 @@ from steadyrl.maths.noise_scale import (
     noise_scale,
     variance_ratio,
 )
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.store.reader import RunReader
 
 SCHEMES = ("drawn", "trajectory")
 STRETCH = 32  # samples of one micro-batch, long enough for neighbours to resemble each other
@@ -147,7 +147,7 @@ def _measure(
 @contextmanager
 def at_newest_checkpoint(path: Path) -> Iterator[Training]:
     """A run's learner as it stands on disk, with something to draw from."""
-    store = RunDirectory.open(path)
+    store = RunReader.open(path)
     step, state, _ = store.checkpoints.load_latest()
     training = prepare(store.config)
     with closing(training.world):

@@ -24,7 +24,7 @@ from steadyrl.core.errors import ConfigError, EnvironmentFault
 from steadyrl.environments import ASSEMBLY
 from steadyrl.environments.demonstrated import load_demonstrations
 from steadyrl.experience.demonstrations import Demonstrations
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.store.reader import RunReader
 
 DataQuality = Literal["reproduced", "covariate shift", "not learned", "bad data", "not tried"]
 LEARNED = 0.1  # of the actions' variance
@@ -49,7 +49,7 @@ class Reenactment:
 
 def reenact(run: Path, *, trajectories: int = 5, seeds: list[int] | None = None) -> Reenactment:
     """Roll the clone of a finished run and its recordings out side by side."""
-    store = RunDirectory.open(run)
+    store = RunReader.open(run)
     config = store.config
     if not isinstance(config, BCConfig):
         raise ConfigError(f"{run}: a run of {config.algorithm} has no demonstrations to replay.")

@@ -42,7 +42,7 @@ from steadyrl.experiments.trials import (
 )
 from steadyrl.judging import judge, judged
 from steadyrl.store.files import write_atomically, write_json
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.store.reader import RunReader
 
 
 @dataclass
@@ -204,7 +204,7 @@ def _try(
 
 def _trial(candidate: Candidate, config: RunConfig, original: Path, folder: Path) -> Trial:
     slug = "".join(c if c.isalnum() else "-" for c in candidate.name.lower()).strip("-")
-    good = RunDirectory.open(original).checkpoints.last_good()
+    good = RunReader.open(original).checkpoints.last_good()
     forked = not candidate.restart and good is not None
     return Trial(
         name=candidate.name,
@@ -226,7 +226,7 @@ def _proofs(folder: Path, this: str) -> list[str]:
 def _seeds(proof: Proof) -> list[dict[str, Any]]:
     return [
         {
-            "seed": RunDirectory.open(after.path).config.seed,
+            "seed": RunReader.open(after.path).config.seed,
             "before": _row(before),
             "after": _row(after),
             "better": improves([after], [before], proof.measure),

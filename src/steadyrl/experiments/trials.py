@@ -23,7 +23,7 @@ from steadyrl.run import GuardMode, fork, resume, train
 from steadyrl.stability.detectors.non_finite import RULE as NON_FINITE
 from steadyrl.store.checkpoints import has_checkpoint
 from steadyrl.store.lock import WriterLock
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.store.reader import RunReader
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +103,7 @@ def run_trial(trial: Trial) -> None:
 
 def read_outcome(name: str, path: Path) -> Outcome:
     """A run's outcome from its directory."""
-    store = RunDirectory.open(path)
+    store = RunReader.open(path)
     events = list(store.events())
     # A fork's record begins with its parent's past, which is not its doing.
     start = max((int(e["step"]) for e in events if e["event"] == "forked"), default=0)
@@ -135,7 +135,7 @@ def is_done(trial: Trial) -> bool:
     """Stopped by a finding is an end only for a trial that was meant to stop there."""
     if not (trial.directory / "summary.json").exists() or not is_this(trial):
         return False
-    status = (RunDirectory.open(trial.directory).summary() or {}).get("status")
+    status = (RunReader.open(trial.directory).summary() or {}).get("status")
     return status in ("finished", "diverged") or (status == "stopped" and trial.guard == "stop")
 
 
@@ -143,7 +143,7 @@ def is_this(trial: Trial) -> bool:
     """Whether what lies in a trial's directory, if anything, was begun as this very trial."""
     if not (trial.directory / "config.yaml").exists():
         return True
-    store = RunDirectory.open(trial.directory)
+    store = RunReader.open(trial.directory)
     if trial.source is None:
         return store.config == trial.config
     begun = next((event for event in store.events() if event["event"] == "forked"), {})

@@ -23,7 +23,7 @@ from steadyrl.core.run_config import RunConfig
 from steadyrl.core.signals import CATALOGUE
 from steadyrl.store.checkpoints import has_checkpoint
 from steadyrl.store.files import write_atomically
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.store.reader import RunReader
 
 POLL_SECONDS = 0.01
 
@@ -54,7 +54,7 @@ def verify_resume(
     say("unbroken run ...")
     _finish(_start(["train", str(file), "--runs", str(folder), "--name", "unbroken"]))
     unbroken = folder / "unbroken"
-    total = sum(1 for _ in RunDirectory.open(unbroken).steps())
+    total = sum(1 for _ in RunReader.open(unbroken).steps())
     generator = np.random.default_rng(config.seed)
     moments = np.sort(generator.integers(1, max(total, 2), size=kills)).tolist()
     broken = folder / "broken"
@@ -74,7 +74,7 @@ def verify_resume(
 
 def compare_runs(first: Path, second: Path) -> ResumeProof:
     """Bit-for-bit comparison of two runs' Steps and last checkpoints."""
-    ours, theirs = RunDirectory.open(first), RunDirectory.open(second)
+    ours, theirs = RunReader.open(first), RunReader.open(second)
     our_steps, their_steps = list(ours.steps()), list(theirs.steps())
     differences = []
     if len(our_steps) != len(their_steps):

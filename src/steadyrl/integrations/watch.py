@@ -38,7 +38,7 @@ from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.prescribe import prescriptions
 from steadyrl.stability.remedies import REMEDIES
 from steadyrl.store.foreign.mapping import OWN, NameTable, load_table, telling
-from steadyrl.store.run_directory import RunDirectory, claim_run_path
+from steadyrl.store.writer import RunWriter, claim_run_path
 
 T = TypeVar("T")
 
@@ -75,7 +75,7 @@ class Watch:
         self._told: set[str] = set()
         self.path = Path(path)
         self.config = config_of(known, self._names)
-        self._store: RunDirectory | None = None
+        self._store: RunWriter | None = None
         self._began = time.monotonic()
         self._last: Step | None = None
         self._returns: list[float] = []
@@ -189,7 +189,7 @@ class Watch:
         if self._store is not None:
             self.guarded(lambda: self._close(self._store, status, message), None)
 
-    def _close(self, store: RunDirectory | None, status: Any, message: str) -> None:
+    def _close(self, store: RunWriter | None, status: Any, message: str) -> None:
         diagnoses = self.diagnose()
         for diagnosis in diagnoses:
             self.note("diagnosis", **diagnosis.to_json())
@@ -230,14 +230,14 @@ class Watch:
         else:
             self.close("interrupted" if kind is KeyboardInterrupt else "failed", str(error))
 
-    def _begin(self, _store: RunDirectory | None = None) -> None:
+    def _begin(self, _store: RunWriter | None = None) -> None:
         self.path = claim_run_path(self.path)
-        self._store = RunDirectory.create(self.path, self.config)
+        self._store = RunWriter.create(self.path, self.config)
         self._store.append_event("started", 0, source=self.config.source)
         self._machine = MachineMeter(self.path)
 
-    def _begin_again(self, _store: RunDirectory | None = None) -> None:
-        self._store = RunDirectory.open_to_write(self.path)
+    def _begin_again(self, _store: RunWriter | None = None) -> None:
+        self._store = RunWriter.open(self.path)
         self._store.write_config(self.config)
         self._monitor = Monitor(self.config)
         for step in self._store.steps():  # the monitor is a function of the recorded Steps
@@ -246,7 +246,7 @@ class Watch:
         atexit.register(self._abandoned)
         self.note("resumed")
 
-    def _written(self, doing: str, work: Callable[[RunDirectory], None]) -> None:
+    def _written(self, doing: str, work: Callable[[RunWriter], None]) -> None:
         """Write, and survive if that is not possible."""
         if self._store is None and doing != "begin":
             return

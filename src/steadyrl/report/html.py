@@ -22,7 +22,7 @@ from steadyrl.report.page import Chart, legend, number, write_page
 from steadyrl.stability.explain import headline
 from steadyrl.stability.remedies import REMEDIES
 from steadyrl.store.foreign.run import ForeignRun
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.store.reader import RunReader
 from steadyrl.verdict import Verdict
 
 GROUPS = {
@@ -221,7 +221,7 @@ def _details(event: dict[str, Any]) -> dict[str, Any]:
 
 def _settings(store: Recorded) -> list[Row]:
     """The settings in force, and what they were at first where that was something else."""
-    if not isinstance(store, RunDirectory):
+    if not isinstance(store, RunReader):
         return [(name, str(value)) for name, value in flatten(store.config.shown())]
     first = dict(flatten(store.config.shown()))
     rows: list[Row] = []

@@ -13,7 +13,7 @@ from rich.table import Table
 from steadyrl.report.html import show_runs
 from steadyrl.report.page import COLORS, Chart, number, write_page
 from steadyrl.store.paths import resolve
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.store.reader import RunReader
 
 HEAD = ("batch", "used", "samples/s", "budget", "return, median", "length", "verdict", "advice")
 SHADES = {"climb": "#079455", "hold": "#dc6803", "step back": "#d92d20", "stop": "#7a271a"}
@@ -49,7 +49,7 @@ def write_ladder_report(folder: Path) -> Path:
     story = _story(folder)
     plots = _charts(story)
     paths = [resolve(folder, run) for rung in story["rungs"] for run in rung["runs"]]
-    runs = show_runs([RunDirectory.open(path) for path in paths])
+    runs = show_runs([RunReader.open(path) for path in paths])
     return write_page(
         folder / "report.html",
         "ladder",

@@ -19,7 +19,7 @@ from steadyrl.core.records import Step
 from steadyrl.report.html import traces
 from steadyrl.report.names import distinct_names
 from steadyrl.report.page import Chart, legend, write_page
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.store.reader import RunReader
 
 AVERAGE = "rollout.return_mean"  # of the last 100 training episodes
 SMOOTHED = 10  # updates
@@ -55,11 +55,11 @@ class Milestones:
 def measure_all(runs: Sequence[Path], levels: Sequence[float]) -> list[Milestones]:
     """The milestones of runs, each under a name of its own."""
     names = distinct_names(runs)
-    found = [measure(RunDirectory.open(run), levels) for run in runs]
+    found = [measure(RunReader.open(run), levels) for run in runs]
     return [replace(one, run=name) for name, one in zip(names, found, strict=True)]
 
 
-def measure(store: RunDirectory, levels: Sequence[float]) -> Milestones:
+def measure(store: RunReader, levels: Sequence[float]) -> Milestones:
     """Read a run's milestones from its Steps."""
     steps = list(store.steps())
     batch = store.config.samples_per_update
@@ -120,7 +120,7 @@ def write_milestones(runs: Sequence[Path], levels: Sequence[float], output: Path
     """The table and the curves as one page."""
     found = measure_all(runs, levels)
     names = [one.run for one in found]
-    stores = [RunDirectory.open(run) for run in runs]
+    stores = [RunReader.open(run) for run in runs]
     series = {name: list(store.steps()) for name, store in zip(names, stores, strict=True)}
     charts: list[Chart] = []
     for title, about, name, window in CURVES:

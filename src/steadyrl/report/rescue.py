@@ -13,7 +13,7 @@ from rich.table import Table
 from steadyrl.report.html import show_runs
 from steadyrl.report.page import number, write_page
 from steadyrl.store.paths import resolve
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.store.reader import RunReader
 
 VERIFIED = ("fresh seed", "original return", "length", "rescued return", "length", "better")
 
@@ -70,7 +70,7 @@ def write_rescue_report(folder: Path) -> Path:
     story = _story(folder)
     told = [*story["tried"], *(r[side] for r in story["verified"] for side in ("before", "after"))]
     paths = [folder / "original", *(resolve(folder, row["run"]) for row in told)]
-    runs = show_runs([RunDirectory.open(path) for path in dict.fromkeys(paths)])
+    runs = show_runs([RunReader.open(path) for path in dict.fromkeys(paths)])
     rescued = folder / "rescued.yaml"
     return write_page(
         folder / "report.html",

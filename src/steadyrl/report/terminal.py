@@ -13,14 +13,14 @@ from rich.table import Table
 from steadyrl.judging import judge
 from steadyrl.report.findings import print_verdict
 from steadyrl.report.html import write_report
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.store.reader import RunReader
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
 
 
 def print_conclusion(path: Path) -> None:
     """Curve, facts, and the path of the page that shows the rest."""
-    store = RunDirectory.open(path)
+    store = RunReader.open(path)
     console = Console(highlight=False)
     evaluated = [step for step in store.steps() if "eval.return_mean" in step.signals]
     if len(evaluated) > 1:

@@ -140,9 +140,9 @@ def is_effective(result: Result, healthy: Sequence[Result]) -> bool:
 
 def _start(result: Result) -> float:
     """The first evaluation's return, or a clone's first fit: an almost untrained policy."""
-    from steadyrl.store.run_directory import RunDirectory
+    from steadyrl.store.reader import RunReader
 
-    steps = RunDirectory.open(result.outcome.path).steps()
+    steps = RunReader.open(result.outcome.path).steps()
     if result.outcome.offline:
         return -next(step.signals["bc.full_mse"] for step in steps)
     return next(s.signals["eval.return_mean"] for s in steps if "eval.return_mean" in s.signals)

@@ -14,7 +14,7 @@ from steadyrl.experiments.executor import Executor
 from steadyrl.experiments.studies.study import Conclusion, Decided, Say, Study, StudyResult, run_all
 from steadyrl.experiments.trials import Trial
 from steadyrl.maths.statistics import Estimate, median_interval
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.store.reader import RunReader
 
 DOCUMENTED = "batch 256 (61 %), as documented"
 FULL = "batch 418, all of it, no drawing"
@@ -102,7 +102,7 @@ def run(folder: Path, seeds: int, quick: bool, executor: Executor, say: Say) -> 
 
 def jumps(path: Path) -> dict[str, float]:
     """How often and how far the loss leapt after the run had settled."""
-    steps = list(RunDirectory.open(path).steps())
+    steps = list(RunReader.open(path).steps())
     settled = steps[int(SETTLED * len(steps)) :]
     count, largest, there = 0, 0.0, 1.0
     for before, step in pairwise(settled):

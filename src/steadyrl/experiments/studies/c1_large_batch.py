@@ -20,7 +20,7 @@ from steadyrl.experiments.studies.study import (
 )
 from steadyrl.experiments.trials import Outcome, Trial
 from steadyrl.maths.statistics import ERROR_RATE, rank_p, share_interval
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.store.reader import RunReader
 
 TASKS = {
     "documented task": ("ddpg/stage1", 20_000),
@@ -103,7 +103,7 @@ def _answer(large: Sequence[bool], small: Sequence[bool]) -> Decided:
 
 
 def _largest_loss(outcome: Outcome) -> float:
-    steps = RunDirectory.open(outcome.path).steps()
+    steps = RunReader.open(outcome.path).steps()
     return max((s.signals["critic.loss"] for s in steps if "critic.loss" in s.signals), default=0.0)
 
 

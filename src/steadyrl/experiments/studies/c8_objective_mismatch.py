@@ -15,7 +15,7 @@ from steadyrl.experiments.executor import Executor
 from steadyrl.experiments.studies.study import Conclusion, Decided, Say, Study, StudyResult
 from steadyrl.experiments.trials import Trial, read_outcome, run_trial
 from steadyrl.maths.statistics import median_interval
-from steadyrl.store.run_directory import RunDirectory
+from steadyrl.store.reader import RunReader
 
 DOCUMENTED = 0.05
 WEIGHTS = (DOCUMENTED, 0.5, 1.0, 2.0)
@@ -105,7 +105,7 @@ def run(folder: Path, seeds: int, quick: bool, executor: Executor, say: Say) -> 
 
 def late(path: Path) -> dict[str, float]:
     """What the second half of a run looked like."""
-    steps = list(RunDirectory.open(path).steps())
+    steps = list(RunReader.open(path).steps())
     half = steps[len(steps) // 2 :]
 
     def mean(name: str) -> float:
