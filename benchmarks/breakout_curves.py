@@ -56,7 +56,7 @@ def curve(store: RunDirectory) -> dict[str, Any]:
     ]
     points = [
         {
-            "env_steps": step.env_steps,
+            "taken": step.taken,
             "seconds": round(step.seconds, 1),
             **{name: round(step.signals[name], 4) for name in SIGNALS if name in step.signals},
         }

@@ -17,8 +17,8 @@ from pathlib import Path
 from common import ROOT, conclude, run_json
 
 import steadyrl
-from steadyrl.algorithms.training import prepare
-from steadyrl.core.configs import parse_config
+from steadyrl.algorithms.common.training import prepare
+from steadyrl.core.presets import parse_config
 from steadyrl.environments.demonstrated import scripted_demonstrations
 from steadyrl.experience.demonstration_files import write_npz
 
@@ -31,7 +31,7 @@ def ours(file: Path, batch: int, steps: int) -> float:
     config = parse_config(
         {
             "algorithm": "bc",
-            "total_env_steps": steps + 200,
+            "total_gradient_steps": steps + 200,
             "log_every": 200,
             "demonstrations": {"path": str(file)},
             "hidden_sizes": [32, 32],
@@ -42,7 +42,7 @@ def ours(file: Path, batch: int, steps: int) -> float:
             "learning_rate": 1e-3,
         }
     )
-    marks = [(step.env_steps, time.perf_counter()) for step in prepare(config).steps]
+    marks = [(step.taken, time.perf_counter()) for step in prepare(config).steps]
     first, last = marks[0], marks[-1]
     return (last[0] - first[0]) / (last[1] - first[1])
 

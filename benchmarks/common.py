@@ -15,7 +15,7 @@ import numpy as np
 
 from steadyrl.core.machine import commit, processor
 from steadyrl.core.records import without_nan
-from steadyrl.experiments.statistics import SignFlips
+from steadyrl.maths.statistics import SignFlips
 
 ROOT = Path(__file__).resolve().parent.parent
 PEER_PYTHON = ROOT / ".venv-bench" / "bin" / "python"

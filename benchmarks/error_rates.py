@@ -16,7 +16,7 @@ from common import conclude
 
 from steadyrl.experiments.compare import planned_test
 from steadyrl.experiments.gates import LOOKS, interval
-from steadyrl.experiments.statistics import ERROR_RATE, Floats, iqm, rank_p
+from steadyrl.maths.statistics import ERROR_RATE, Floats, iqm, rank_p
 
 Draw = Callable[[np.random.Generator, int], Floats]
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from common import conclude
 
-from steadyrl.core.configs import load_config
+from steadyrl.core.presets import load_config
 from steadyrl.experiments.executor import LocalExecutor
 from steadyrl.experiments.trials import Trial, run_trial
 

@@ -17,22 +17,22 @@ from typing import Any
 
 from common import ROOT, conclude
 
-from steadyrl.core.configs import load_config
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.presets import load_config
+from steadyrl.core.run_config import RunConfig
 from steadyrl.experiments.compare import slug
 from steadyrl.experiments.executor import Executor, make_executor
 from steadyrl.experiments.fault_bench.bench import share
 from steadyrl.experiments.proof import USUAL_SEEDS, improves, proof_of
 from steadyrl.experiments.trials import Outcome, Trial, run_trials
 
-SHORT = {"evaluation.every_env_steps": 2_000, "evaluation.episodes": 5}
+SHORT = {"evaluation.every": 2_000, "evaluation.episodes": 5}
 PENDULUM = {
     "hidden_sizes": [32, 32],
     "batch_size": 32,
     "learning_starts": 200,
     "learning_rate": 2e-3,
     "total_env_steps": 2_400,
-    "evaluation.every_env_steps": 400,
+    "evaluation.every": 400,
     "evaluation.episodes": 3,
     "log_every": 50,
 }

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from common import conclude
 
-from steadyrl.experiments.statistics import wilson
 from steadyrl.judging import judge
+from steadyrl.maths.statistics import wilson
 from steadyrl.store.foreign.run import ForeignRun
 from steadyrl.verdict import Verdict
 
@@ -52,7 +52,7 @@ class Task:
 
     algorithm: str
     environment: str
-    env_steps: int
+    taken: int
     settings: Mapping[str, Any]
     envs: int = 1
     noise: float = 0.0
@@ -158,7 +158,7 @@ def make_run(case: Case, folder: Path) -> None:
     callback = SteadyCallback(target / "steady", every=500, save_last_good=False, say=_nobody)
     crash = ""
     try:
-        model.learn(task.env_steps, callback=callback, log_interval=1 if task.envs > 1 else 2)
+        model.learn(task.taken, callback=callback, log_interval=1 if task.envs > 1 else 2)
     except ValueError as error:  # Stable-Baselines3's own end of a run that has become NaN
         crash = str(error)[:200]
     (target / "done.json").write_text(json.dumps({"crash": crash}))
@@ -180,7 +180,7 @@ def gains(folder: Path, case: Case) -> tuple[float, float]:
 
 def by_log(folder: Path, case: Case) -> Verdict:
     """As it would be judged without us."""
-    return judge(ForeignRun(folder / case.name, total_env_steps=TASKS[case.task].env_steps))
+    return judge(ForeignRun(folder / case.name, total_env_steps=TASKS[case.task].taken))
 
 
 def by_callback(folder: Path, case: Case) -> Verdict:

@@ -18,7 +18,7 @@ from typing import Any
 
 from common import conclude
 
-from steadyrl.core.configs import load_config
+from steadyrl.core.presets import load_config
 from steadyrl.experiments.executor import LocalExecutor, RayExecutor
 from steadyrl.experiments.gates import load_gates
 from steadyrl.experiments.ladder import Ladder, climb

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from common import PEER_PYTHON, conclude, paired, require_peers, run_json
 
-from steadyrl.core.configs import load_config
+from steadyrl.core.presets import load_config
 
 HERE = Path(__file__).resolve().parent
 LAST = 5  # evaluations that count

@@ -8,8 +8,8 @@ import sys
 import time
 
 import steadyrl
-from steadyrl.algorithms.training import prepare
-from steadyrl.core.configs import load_config
+from steadyrl.algorithms.common.training import prepare
+from steadyrl.core.presets import load_config
 
 
 def main() -> None:
@@ -33,12 +33,12 @@ def main() -> None:
             "seed": arguments.seed,
             "compute.precision": arguments.precision,
             "evaluation.episodes": 10 if arguments.evaluate_every else 0,
-            "evaluation.every_env_steps": arguments.evaluate_every or 1,
+            "evaluation.every": arguments.evaluate_every or 1,
         },
     )
     started, returns = 0.0, []
     for step in prepare(config).steps:
-        if step.env_steps == arguments.warm_up:
+        if step.taken == arguments.warm_up:
             started = time.perf_counter()
         if "eval.return_mean" in step.signals:
             returns.append(step.signals["eval.return_mean"])

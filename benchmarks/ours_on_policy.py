@@ -9,8 +9,8 @@ import sys
 import time
 
 import steadyrl
-from steadyrl.algorithms.training import prepare
-from steadyrl.core.configs import parse_config
+from steadyrl.algorithms.common.training import prepare
+from steadyrl.core.presets import parse_config
 
 
 def main() -> None:
@@ -37,7 +37,7 @@ def main() -> None:
                 "settings": json.loads(arguments.environment),
             },
             "evaluation": {
-                "every_env_steps": arguments.evaluate_every or 1,
+                "every": arguments.evaluate_every or 1,
                 "episodes": 10 if arguments.evaluate_every else 0,
             },
             **json.loads(arguments.settings),
@@ -47,7 +47,7 @@ def main() -> None:
     returns = []
     marks = [(0, time.perf_counter())] if arguments.first_update else []
     for step in training.steps:
-        marks.append((step.env_steps, time.perf_counter()))
+        marks.append((step.taken, time.perf_counter()))
         if "eval.return_mean" in step.signals:
             returns.append(step.signals["eval.return_mean"])
     first, last = marks[0], marks[-1]

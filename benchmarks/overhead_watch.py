@@ -16,7 +16,7 @@ from typing import Any
 
 from common import conclude
 
-from steadyrl.core.configs import load_config
+from steadyrl.core.presets import load_config
 from steadyrl.run import train
 from steadyrl.stability.monitor import Monitor
 
@@ -43,7 +43,7 @@ def main() -> None:
     conclude("overhead_watch", result, keep=not arguments.quick)
 
 
-def _measure(env_steps: int) -> tuple[float, float]:
+def _measure(taken: int) -> tuple[float, float]:
     """(share of the run's time, microseconds per Step) spent in Monitor.observe."""
     spent: list[float] = []
     observe = Monitor.observe
@@ -54,7 +54,7 @@ def _measure(env_steps: int) -> tuple[float, float]:
         spent.append(time.perf_counter() - started)
         return findings
 
-    config = load_config("ddpg/pendulum", {"total_env_steps": env_steps, "batch_size": 64})
+    config = load_config("ddpg/pendulum", {"total_env_steps": taken, "batch_size": 64})
     Monitor.observe = timed  # type: ignore[method-assign]
     try:
         with tempfile.TemporaryDirectory() as folder:

@@ -17,12 +17,12 @@ from steadyrl.store.run_directory import RunDirectory
 def show(step: Step) -> None:
     """Print every evaluation as it happens."""
     if "eval.return_mean" in step.signals:
-        print(f"{step.env_steps:>7,} env steps  return {step.signals['eval.return_mean']:8.1f}")
+        print(f"{step.taken:>7,} env steps  return {step.signals['eval.return_mean']:8.1f}")
 
 
-def main(directory: Path, env_steps: int) -> None:
+def main(directory: Path, taken: int) -> None:
     """One run, then the largest Q-value ratio it recorded."""
-    config = steadyrl.load_config("ddpg/pendulum", {"total_env_steps": env_steps, "seed": 1})
+    config = steadyrl.load_config("ddpg/pendulum", {"total_env_steps": taken, "seed": 1})
     summary, path = steadyrl.train(config, directory, observers=Observers(step=show))
     ratios = [step.signals.get("q.bound_ratio", 0.0) for step in RunDirectory.open(path).steps()]
     print(f"{summary.status}: largest |Q| over its bound was {max(ratios):.2f}")

@@ -19,7 +19,7 @@ def main(updates: int) -> None:
     policy = torch.nn.Sequential(torch.nn.Linear(4, 32), torch.nn.Tanh(), torch.nn.Linear(32, 2))
     optimizer = torch.optim.Adam(policy.parameters(), lr=0.01)
     watch = steadyrl.Watch("runs/own-loop", names="cleanrl", total_env_steps=100 * updates)  # 1
-    env_steps = 0
+    taken = 0
     for update in range(updates):
         observation, _ = env.reset(seed=update)
         log_probs, rewards, over = [], [], False
@@ -35,9 +35,9 @@ def main(updates: int) -> None:
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        env_steps += len(rewards)
+        taken += len(rewards)
         entropy = choice.entropy().item()
-        watch.log(env_steps, {"losses/policy_loss": loss.item(), "losses/entropy": entropy})  # 2
+        watch.log(taken, {"losses/policy_loss": loss.item(), "losses/entropy": entropy})  # 2
     watch.close()  # 3
 
 

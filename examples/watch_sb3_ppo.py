@@ -12,11 +12,11 @@ from stable_baselines3 import PPO
 from steadyrl.integrations.sb3 import SteadyCallback
 
 
-def main(env_steps: int) -> None:
+def main(taken: int) -> None:
     """Train until something severe is found, then print why."""
     model = PPO("MlpPolicy", "CartPole-v1", n_steps=512, learning_rate=0.03, seed=0)
     callback = SteadyCallback("runs/sb3-ppo", on_severe="stop")
-    model.learn(env_steps, callback=callback)
+    model.learn(taken, callback=callback)
     for diagnosis in callback.watch.diagnose():
         print(f"{diagnosis.cause} {diagnosis.name} ({diagnosis.confidence:.2f})")
         for reason in diagnosis.evidence_for:

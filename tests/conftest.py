@@ -11,8 +11,8 @@ import pytest
 import torch
 
 import steadyrl.environments  # noqa: F401 - registers them
-from steadyrl.core.configs import parse_config
-from steadyrl.core.configs.ddpg import DDPGConfig
+from steadyrl.algorithms.ddpg.config import DDPGConfig
+from steadyrl.core.presets import parse_config
 
 torch.set_num_threads(1)
 
@@ -62,8 +62,8 @@ def small_config() -> Callable[..., DDPGConfig]:
             "learning_starts": 40,
             "hidden_sizes": [16, 16],
             "environment": {"id": "Pendulum-v1"},
-            "evaluation": {"every_env_steps": 100, "episodes": 2},
-            "checkpoints": {"every_env_steps": 60},
+            "evaluation": {"every": 100, "episodes": 2},
+            "checkpoints": {"every": 60},
         }
         dotted = {name.replace("__", "."): value for name, value in overrides.items()}
         config = parse_config(values, overrides=dotted)

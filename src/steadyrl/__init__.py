@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 _os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 if TYPE_CHECKING:
-    from steadyrl.core.configs import load_config as load_config
+    from steadyrl.core.presets import load_config as load_config
     from steadyrl.experiments.rescue import rescue as rescue
     from steadyrl.integrations.checked_env import CheckedEnv as CheckedEnv
     from steadyrl.integrations.watch import Watch as Watch
@@ -26,7 +26,7 @@ _LAZY = {
     "CheckedEnv": "steadyrl.integrations.checked_env",
     "Watch": "steadyrl.integrations.watch",
     "diagnose": "steadyrl.judging",
-    "load_config": "steadyrl.core.configs",
+    "load_config": "steadyrl.core.presets",
     "rescue": "steadyrl.experiments.rescue",
     "resume": "steadyrl.run",
     "train": "steadyrl.run",

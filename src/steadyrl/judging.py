@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from steadyrl.core.coarsen import coarsen, columns_of
-from steadyrl.core.configs.foreign import Family, ForeignConfig
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.foreign_config import Family
 from steadyrl.core.records import Evidence, Finding, Intervention
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.diagnose import undecided
 from steadyrl.stability.enough import READABLE, doubts, missing_steps
 from steadyrl.stability.monitor import Monitor
@@ -159,7 +159,7 @@ def _observed(store: RunDirectory, config: RunConfig) -> tuple[Monitor, list[int
         return monitor, [], block
     for step in coarsen(columns, block):
         monitor.observe(step)
-    monitor.window = Window.replayed(columns, monitor.window.total_env_steps)
+    monitor.window = Window.replayed(columns, monitor.window.budget)
     return monitor, [index for index, _, _ in columns.heads], block
 
 
@@ -186,7 +186,7 @@ def _judged(
 
 def names_of_settings(config: RunConfig) -> Mapping[str, str]:
     """What the program that trained the run calls our settings."""
-    source = config.source if isinstance(config, ForeignConfig) else ""
+    source = config.recorded_by
     table = next((t for t in built_in().values() if source and source.startswith(t.name)), None)
     return table.settings if table else {}
 

@@ -14,19 +14,16 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from steadyrl.algorithms.training import Training, prepare
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.algorithms.common.training import Training, prepare
+from steadyrl.core.config import refuse_at_a_fork
 from steadyrl.core.errors import CheckpointError, SteadyError, TrainingDiverged
 from steadyrl.core.records import RunSummary
+from steadyrl.core.run_config import RunConfig
 from steadyrl.core.seeding import Generators
 from steadyrl.scribe import NO_ACTIONS, Controls, Scribe
 from steadyrl.scribe import GuardMode as GuardMode
 from steadyrl.scribe import Observers as Observers
 from steadyrl.store.run_directory import DAMAGE, RunDirectory, claim_run_path
-
-# The only setting a resumed run may change: it moves the end. (A schedule that ends with the budget
-# moves with it; the audited change says so.)
-EXTENDABLE = "total_env_steps"
 
 
 def train(
@@ -62,7 +59,7 @@ def resume(
     with closing(RunDirectory.open_to_write(directory)) as store:
         step, state, problems = store.checkpoints.load_latest()
         training = prepare(store.config)
-        with closing(training.envs):
+        with closing(training.world):
             _refuse_other_settings(training, state, store)
             training.load_state_dict(state)
             extended = _extension(training, overrides or {})
@@ -94,6 +91,7 @@ def fork(
     """
     parent = RunDirectory.open(source)
     state = parent.checkpoints.load(step)
+    refuse_at_a_fork(type(parent.config), changes)
     config = type(parent.config).parse(state["config"]["now"]).replaced(changes)
     if "seed" in changes:
         state["learner"]["parts"]["generators"] = Generators(config.seed).state_dict()
@@ -159,7 +157,7 @@ def _begun(
 ) -> Iterator[tuple[Training, RunDirectory]]:
     """A trainer and its new run; a trainer that cannot begin leaves no run."""
     training = prepare(config)
-    with closing(training.envs):
+    with closing(training.world):
         if state is not None:
             training.load_state_dict(state)
         path = claim_run_path(path) if numbered else path
@@ -194,9 +192,9 @@ def interrupts(controls: Controls) -> Iterator[None]:
 
 
 def default_name(config: RunConfig) -> str:
-    """A run's name when none is given: algorithm, environment, seed."""
-    environment = config.environment.id.rpartition("/")[2].lower()
-    return f"{config.algorithm}-{environment}-seed{config.seed}"
+    """A run's name when none is given: algorithm, task, seed."""
+    task = config.task.rpartition("/")[2].lower()
+    return f"{config.algorithm}-{task}-seed{config.seed}"
 
 
 def _refuse_other_settings(
@@ -219,27 +217,28 @@ def _refuse_other_settings(
 
 
 def _extension(training: Training, overrides: Mapping[str, Any]) -> int | None:
-    """The new total_env_steps if one is wanted; any other change is refused."""
+    """The new budget if one is wanted, which moves the end; any other change is refused."""
     wanted = training.live.now.replaced(overrides)
-    differences = training.live.now.differences(wanted)
+    differences, extendable = training.live.now.differences(wanted), wanted.unit.setting
     for name, (before, after) in differences.items():
-        if name != EXTENDABLE:
+        if name != extendable:
             raise CheckpointError(
                 f"{name} = {after!r}: a resumed run keeps its settings ({name} was {before!r}), or "
-                f"it would be another experiment. Only {EXTENDABLE} may change; start a new run."
+                f"it would be another experiment. Only {extendable} may change; start a new run."
             )
-    return wanted.total_env_steps if differences else None
+    return wanted.budget if differences else None
 
 
 def _extend(
     training: Training, total: int, step: int, acted: Mapping[str, Any]
 ) -> Mapping[str, Any]:
     """Move the end, so that no return of the guard to an older checkpoint moves it back."""
-    because = "asked for on resume"
-    if getattr(training.live.now, "learning_rate_schedule", "constant") != "constant":
+    because, name = "asked for on resume", training.live.now.unit.setting
+    # A schedule that ends with the budget moves with it.
+    if training.live.now.value_of("learning_rate_schedule", "constant") != "constant":
         because += "; the learning rate's schedule now ends there, so the rate rises"
-    training.live.change(EXTENDABLE, total, step=step, because=because)
-    return {**acted, "remedied": {**acted["remedied"], EXTENDABLE: (total, because)}}
+    training.live.change(name, total, step=step, because=because)
+    return {**acted, "remedied": {**acted["remedied"], name: (total, because)}}
 
 
 def _recorded_guard(store: RunDirectory) -> GuardMode:

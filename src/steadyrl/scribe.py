@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from steadyrl.algorithms.training import Training
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.algorithms.common.training import Training
 from steadyrl.core.errors import SteadyError, TrainingDiverged
 from steadyrl.core.final import final_mean
 from steadyrl.core.machine import MachineMeter
@@ -24,6 +23,7 @@ from steadyrl.core.records import (
     Step,
     number_to_json,
 )
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.controllers import CONTROLLERS
 from steadyrl.stability.detectors.non_finite import RULE as NON_FINITE
 from steadyrl.stability.guard import MAX_ACTIONS, Action, choose_action
@@ -88,7 +88,7 @@ class Scribe:
         for step in self._store.steps():
             self._remember(step)
             self._monitor.observe(step)
-        self._saved_at = self._training.envs.steps_taken
+        self._saved_at = self._training.world.steps_taken
         self._saved_step = -1
         self._written = Counter(map(_as_text, self._store.changes()))
         self._changes_seen = 0
@@ -165,9 +165,9 @@ class Scribe:
         self._training.load_state_dict(self._store.checkpoints.load(good))
         intervention = Intervention(
             found=verdict,
-            found_at=worst.env_steps,
+            found_at=worst.taken,
             step=good,
-            env_steps=self._training.envs.steps_taken,
+            taken=self._training.world.steps_taken,
             remedy=action.remedy,
             changes={name: (before[name], value) for name, value in action.changes.items()},
             because=because,
@@ -204,8 +204,8 @@ class Scribe:
 
     def checkpoint_when_due(self) -> None:
         """After the response to a Step: a resume from here never comes back to it."""
-        taken = self._training.envs.steps_taken
-        if taken - self._saved_at >= self._config.checkpoints.every_env_steps:
+        taken = self._training.world.steps_taken
+        if taken - self._saved_at >= self._config.checkpoints.every:
             self.checkpoint()
 
     def checkpoint(self) -> None:
@@ -214,7 +214,7 @@ class Scribe:
             return
         good = not any(finding.alarming for finding in self._monitor.findings)
         self._save(self._last.index, good=good)
-        self._saved_step, self._saved_at = self._last.index, self._last.env_steps
+        self._saved_step, self._saved_at = self._last.index, self._last.taken
 
     def _save(self, step: int, *, good: bool) -> None:
         acted = {"tried": sorted(self._tried), "remedied": self._remedied}
@@ -241,7 +241,8 @@ class Scribe:
 
     @property
     def _config(self) -> RunConfig:
-        return self._training.live.now
+        config: RunConfig = self._training.live.now
+        return config
 
     def _write_changes(self) -> None:
         """Every change in force stands in the events, once."""
@@ -263,10 +264,10 @@ class Scribe:
         summary = RunSummary(
             status=status,
             algorithm=config.algorithm,
-            environment=config.environment.id,
+            task=config.task,
             seed=config.seed,
             steps=0,
-            env_steps=0,
+            taken=0,
             seconds=0.0,
             message=message,
         )
@@ -275,7 +276,7 @@ class Scribe:
         return replace(
             summary,
             steps=last.index,
-            env_steps=last.env_steps,
+            taken=last.taken,
             seconds=round(last.seconds, 3),
             last_signals=last.signals,
             best_return=max(self._returns, default=None),

@@ -8,14 +8,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from steadyrl.algorithms import ddpg, on_policy_learner, ppo, training, trpo
-from steadyrl.algorithms.bc_learner import BCLearner
-from steadyrl.algorithms.training import prepare
-from steadyrl.core.adam import Adam
-from steadyrl.core.configs.ddpg import DDPGConfig
-from steadyrl.core.configs.run import RunConfig
-from steadyrl.core.networks import DenseNetwork
+from steadyrl.algorithms.bc import trainer as cloning
+from steadyrl.algorithms.bc.learner import BCLearner
+from steadyrl.algorithms.common.training import prepare
+from steadyrl.algorithms.ddpg import ddpg
+from steadyrl.algorithms.ddpg.config import DDPGConfig
+from steadyrl.algorithms.on_policy import estimating, ppo, trpo
 from steadyrl.core.records import Diagnosis, Finding
+from steadyrl.core.run_config import RunConfig
 from steadyrl.experience.replay import ReplayBuffer
 from steadyrl.experiments.executor import HERE, Executor
 from steadyrl.experiments.fault_bench import SUITES, bench, repair
@@ -30,6 +30,8 @@ from steadyrl.experiments.fault_bench.bench import (
 from steadyrl.experiments.fault_bench.substitutions import SUBSTITUTIONS
 from steadyrl.experiments.fault_bench.suite import Case, Suite
 from steadyrl.experiments.trials import Outcome, Trial, is_done
+from steadyrl.nets.adam import Adam
+from steadyrl.nets.dense import DenseNetwork
 from steadyrl.stability.causes import CAUSES
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.window import Window
@@ -80,8 +82,8 @@ def test_a_substitution_ends_with_its_block(name: str) -> None:
         (ppo, "descend"),
         (trpo, "ascent"),
         (trpo, "objective"),
-        (on_policy_learner, "advantages"),
-        (training, "load_demonstrations"),
+        (estimating, "advantages"),
+        (cloning, "load_demonstrations"),
         *((module, name) for module in (ppo, trpo) for name in ("collect", "with_advantages")),
     ]
 
@@ -156,7 +158,7 @@ def test_a_code_fault_of_an_on_policy_trainer_is_caught_and_named(
 
 
 def test_demonstrations_that_contradict_themselves_are_named() -> None:
-    case = SUITES["cloning"].healthy_case("clone-short", 0, total_env_steps=2000)
+    case = SUITES["cloning"].healthy_case("clone-short", 0, total_gradient_steps=2000)
     _assert_caught_and_named(case.config(), "actions-shuffled", "D123", "C264")
 
 
@@ -248,7 +250,7 @@ def rerun(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
 def _said(case: Case, final: float, *causes: str) -> Result:
     """A result with a warning, and with these causes if there are any."""
     warning = Finding(
-        rule="D011", name="x", severity="warning", step=1, env_steps=1, message="", evidence={}
+        rule="D011", name="x", severity="warning", step=1, taken=1, message="", evidence={}
     )
     known = {cause.id: cause for cause in CAUSES}
     diagnoses = [

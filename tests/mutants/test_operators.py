@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from steadyrl.stability import statistics
+from steadyrl.maths import robust as statistics
 from tests.mutants.operators import mutants_of
 from tests.mutants.run import _in_child, put_in_place
 

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from steadyrl import scribe
-from steadyrl.algorithms import ddpg
-from steadyrl.algorithms.inspect_ddpg import inspect
-from steadyrl.core.configs.ddpg import DDPGConfig
+from steadyrl.algorithms.ddpg import ddpg
+from steadyrl.algorithms.ddpg.config import DDPGConfig
+from steadyrl.algorithms.ddpg.signals import inspect
 from steadyrl.core.errors import TrainingDiverged
 from steadyrl.core.records import Diagnosis, Intervention, Step
 from steadyrl.experiments.verify_resume import compare_runs
@@ -63,11 +63,11 @@ def guarded(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     def install(*sick: tuple[int, Mapping[str, Any]], diverges_at: int = -1) -> None:
         def poisoned(learner: Any, envs: Any, config: Any, targets: Any) -> dict[str, float]:
             signals = inspect(learner, envs, config, targets)
-            for env_steps, remedy in sick:
+            for taken, remedy in sick:
                 if not _in_force(config, remedy):
                     if envs.steps_taken == diverges_at:
                         raise TrainingDiverged("a weight is no longer finite")
-                    if envs.steps_taken == env_steps:
+                    if envs.steps_taken == taken:
                         return signals | {"q.bound": math.nan}
             return signals
 
@@ -265,7 +265,7 @@ def test_a_longer_budget_outlives_a_return_to_before_it_was_asked_for(
     guarded((200, FIRST))
     train(config, tmp_path / "run", guard="act")
     summary = resume(tmp_path / "run", overrides={"total_env_steps": 240})
-    assert summary.env_steps == 240
+    assert summary.taken == 240
     assert _changes(tmp_path / "run") == [("total_env_steps", 240, 9), ("learning_rate", 1e-4, 9)]
     _assert_changes_in_force_are_those_of_the_last_checkpoint(tmp_path / "run")
 

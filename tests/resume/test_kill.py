@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from steadyrl.core.configs.ddpg import DDPGConfig
+from steadyrl.algorithms.ddpg.config import DDPGConfig
 from steadyrl.experiments.verify_resume import compare_runs
 from steadyrl.run import resume, train
 from steadyrl.store.checkpoints import has_checkpoint
@@ -34,9 +34,7 @@ def _go_on(config: DDPGConfig, path: Path) -> None:
 def test_twenty_random_kills_leave_the_trajectory_unchanged(
     small_config: Make, tmp_path: Path
 ) -> None:
-    config = small_config(
-        total_env_steps=4000, replay="prioritised", checkpoints__every_env_steps=60
-    )
+    config = small_config(total_env_steps=4000, replay="prioritised", checkpoints__every=60)
     train(config, tmp_path / "unbroken")
     generator = np.random.default_rng(20)
     fork = multiprocessing.get_context("fork")  # children skip the imports: twenty starts are cheap
@@ -66,7 +64,7 @@ def test_verify_resume_certifies_by_real_processes_and_sigkill(
     file.write_text(small_config().to_yaml())
     command = [sys.executable, "-m", "steadyrl", "verify-resume", str(file), "--json"]
     done = subprocess.run(
-        [*command, "--kills", "2", "--env-steps", "3000"],
+        [*command, "--kills", "2", "--length", "3000"],
         capture_output=True,
         text=True,
         check=False,

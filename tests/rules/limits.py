@@ -30,7 +30,7 @@ LOADED: Signals = {"machine.load_per_core": 1.5, "machine.cpu_share": 0.7}
 MISFIT: Signals = {"critic.loss": 51.0, "td.target_std": 10.0}
 CHASING: Signals = {"target.drift": 0.12, "critic.update_ratio": 1.0}
 FROZEN: Signals = {"target.change": 0.02, "critic.update_ratio": 1.0}
-SLOW: Signals = {"time.env_steps_per_second": [100.0] * 20 + [30.0] * 5, "critic.loss": 1.0}
+SLOW: Signals = {"time.rate": [100.0] * 20 + [30.0] * 5, "critic.loss": 1.0}
 SMALL: Signals = {"critic.loss": 1.0, "replay.size": 200.0}
 RESTART = [0.0] * 10 + [1.0] + [0.0] * 5
 SHORT: Signals = {
@@ -122,20 +122,20 @@ CASES = [
     Case("D012", "few movements", {**FROZEN, "critic.update_ratio": [*gone(1), *[1.0] * 4]}),
     Case("D012", "few changes", {**FROZEN, "target.change": [*gone(1), *[0.01] * 4]}),
     Case("D030", "three tenths",
-         {**SLOW, "time.env_steps_per_second": [100.0] * 20 + [20.0, 30.0, 20.0, 20.0, 20.0]}, 25,
-         {"time.env_steps_per_second": 30.0, "usual": 100.0}),
+         {**SLOW, "time.rate": [100.0] * 20 + [20.0, 30.0, 20.0, 20.0, 20.0]}, 25,
+         {"time.rate": 30.0, "usual": 100.0}),
     Case("D030", "a little faster",
-         {**SLOW, "time.env_steps_per_second": [100.0] * 20 + [31.0] * 5}),
+         {**SLOW, "time.rate": [100.0] * 20 + [31.0] * 5}),
     Case("D030", "one was faster",
-         {**SLOW, "time.env_steps_per_second": [100.0] * 20 + [31.0] + [20.0] * 4}),
-    Case("D030", "as fast as usual", {**SLOW, "time.env_steps_per_second":
+         {**SLOW, "time.rate": [100.0] * 20 + [31.0] + [20.0] * 4}),
+    Case("D030", "as fast as usual", {**SLOW, "time.rate":
          [100.0] * 9 + [40.0] * 11 + [20.0] * 5}),
     Case("D030", "learning had not begun",
-         {"time.env_steps_per_second": [100.0] * 20 + [30.0], "critic.loss": [*gone(1), 1.0]}, 26),
-    Case("D030", "any critic", {"time.env_steps_per_second": [100.0] * 20 + [30.0],
+         {"time.rate": [100.0] * 20 + [30.0], "critic.loss": [*gone(1), 1.0]}, 26),
+    Case("D030", "any critic", {"time.rate": [100.0] * 20 + [30.0],
          "value.loss": 1.0}, 25),
     Case("D027", "a fifth of what was seen", SMALL, 10,
-         {"replay.size": 200.0, "env_steps": 1000.0}),
+         {"replay.size": 200.0, "taken": 1000.0}),
     Case("D027", "after a warm-up", {**SMALL, "replay.size": 50.0}, 10),
     Case("D027", "a little more", {**SMALL, "replay.size": 201.0}, 11),
     Case("D027", "two thousand", {**SMALL, "replay.size": 2000.0}, 10, per_step=1000),

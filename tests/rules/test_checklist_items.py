@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from steadyrl.core.configs import load_config, parse_config
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.presets import load_config, parse_config
 from steadyrl.core.records import Finding, Step
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.check import check_config
 from steadyrl.stability.checklists import ITEMS, Line, go_through
 from tests.rules.traces import TOTAL_ENV_STEPS, trace, trace_of
@@ -85,7 +85,7 @@ def test_a_phase_includes_its_end_and_the_last_has_none(share: float, phase: str
     config, at = _config(total_env_steps=10_000), round(10_000 * share)
     step = Step(1, at, 0.0, {"policy.kl": 0.01})
     finding = Finding(
-        rule="D009", name="x", severity="severe", step=1, env_steps=at, message="", evidence={}
+        rule="D009", name="x", severity="severe", step=1, taken=at, message="", evidence={}
     )
     lines = go_through(config, [step], [finding])
     told = {x.phase for x in lines if x.statement == "KL per update stays below 0.1" and x.passed}
@@ -213,7 +213,7 @@ def test_settings_are_asked_where_they_matter(
 def test_what_lies_on_the_border_of_two_phases_belongs_to_the_first() -> None:
     at = round(0.15 * TOTAL_ENV_STEPS)
     finding = Finding(
-        rule="D009", name="x", severity="severe", step=1, env_steps=at, message="", evidence={}
+        rule="D009", name="x", severity="severe", step=1, taken=at, message="", evidence={}
     )
     found = _asked(_config(), trace(), finding)
     assert found["early", "Nothing severe"] is False
@@ -224,7 +224,7 @@ def test_what_lies_on_the_border_of_two_phases_belongs_to_the_first() -> None:
 
 def test_only_what_is_severe_disturbs_the_calm() -> None:
     finding = Finding(
-        rule="D009", name="x", severity="warning", step=1, env_steps=100, message="", evidence={}
+        rule="D009", name="x", severity="warning", step=1, taken=100, message="", evidence={}
     )
     lines = go_through(_config(), trace(), [finding])
     calm = [(x.passed, x.seen) for x in lines if x.statement == "Nothing severe"]

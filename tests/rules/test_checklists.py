@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from steadyrl.cli.main import main
-from steadyrl.core.configs import parse_config
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.presets import parse_config
 from steadyrl.core.records import Finding
+from steadyrl.core.run_config import RunConfig
 from steadyrl.run import train
 from steadyrl.stability.checklists import go_through
 from tests.rules.traces import TOTAL_ENV_STEPS, trace
@@ -64,7 +64,7 @@ def test_a_severe_finding_fails_its_phase_only() -> None:
         name="x",
         severity="severe",
         step=50,
-        env_steps=TOTAL_ENV_STEPS - 100,
+        taken=TOTAL_ENV_STEPS - 100,
         message="m",
         evidence={},
     )
@@ -102,7 +102,7 @@ def test_the_command_prints_the_phases_and_fails_if_asked_to(
             "rollout_length": 128,
             "gradient_clip": None,
             "environment": {"id": "CartPole-v1", "count": 2},
-            "evaluation": {"every_env_steps": 256, "episodes": 2},
+            "evaluation": {"every": 256, "episodes": 2},
         }
     )
     train(config, tmp_path / "run")

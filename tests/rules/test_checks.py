@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from steadyrl.core.configs import parse_config
+from steadyrl.core.presets import parse_config
 from steadyrl.core.records import Severity
 from steadyrl.environments import demonstrated
 from steadyrl.stability.check import check_config
@@ -21,7 +21,7 @@ BY_ID = {check.id: check for check in CHECKS}
 
 
 def seen(check: str, algorithm: str = "ddpg", **settings: Any) -> Sighting | None:
-    return BY_ID[check].check(
+    return BY_ID[check].objection(
         parse_config({"algorithm": algorithm, "environment": {"id": "X-v0"}, **settings})
     )
 
@@ -54,7 +54,7 @@ def test_a_check_objects_beyond_its_bounds_only(
 
 @pytest.mark.parametrize("check", sorted(BY_ID.keys() - {"S010", "S012"}))
 def test_a_check_has_nothing_to_say_about_settings_that_are_not_there(check: str) -> None:
-    assert BY_ID[check].check(parse_config({"algorithm": "foreign"})) is None
+    assert BY_ID[check].objection(parse_config({"algorithm": "foreign"})) is None
 
 
 TOGETHER: list[tuple[str, dict[str, Any], dict[str, float] | None]] = [
@@ -64,9 +64,9 @@ TOGETHER: list[tuple[str, dict[str, Any], dict[str, float] | None]] = [
     ("S002", {"buffer_size": 100, "batch_size": 10}, None),
     ("S011", {"updates_per_training": 9, "train_every": 2}, {"updates_per_env_step": 4.5}),
     ("S011", {"updates_per_training": 8, "train_every": 2}, None),
-    ("S012", {"total_env_steps": 599, "evaluation": {"every_env_steps": 100}}, {"evaluations": 5}),
-    ("S012", {"total_env_steps": 600, "evaluation": {"every_env_steps": 100}}, None),
-    ("S012", {"total_env_steps": 600, "evaluation": {"every_env_steps": 100, "episodes": 0}},
+    ("S012", {"total_env_steps": 599, "evaluation": {"every": 100}}, {"evaluations": 5}),
+    ("S012", {"total_env_steps": 600, "evaluation": {"every": 100}}, None),
+    ("S012", {"total_env_steps": 600, "evaluation": {"every": 100, "episodes": 0}},
      {"evaluations": 0}),
     ("S012", {"algorithm": "bc", "evaluation": {"episodes": 0}}, None),
 ]  # fmt: skip

@@ -110,7 +110,7 @@ def _cause(name: str, confidence: float, *explains: str) -> Cause:
 
 def _ranked(monkeypatch: pytest.MonkeyPatch, *causes: Cause) -> list[str]:
     monkeypatch.setattr(diagnose, "CAUSES", causes)
-    told = {"name": "x", "severity": "severe", "step": 1, "env_steps": 1, "message": "x"}
+    told = {"name": "x", "severity": "severe", "step": 1, "taken": 1, "message": "x"}
     findings = [
         Finding(rule=rule, evidence={}, **told)  # type: ignore[arg-type]
         for rule in ("D001", "D002")
@@ -215,7 +215,7 @@ def test_a_rule_has_seen_as_much_as_the_rarest_signal_it_needs() -> None:
 
 def test_settings_and_the_machine_alone_say_nothing_of_training() -> None:
     alone = [
-        Step(n, n, 0.0, {"setting.entropy_weight": 0.1, "time.env_steps_per_second": 1.0})
+        Step(n, n, 0.0, {"setting.entropy_weight": 0.1, "time.rate": 1.0})
         for n in range(1, 2 * ENOUGH)
     ]
     (doubt,) = doubts(_watched(alone), DEFAULT)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from steadyrl.core.configs import parse_config
+from steadyrl.core.presets import parse_config
 from steadyrl.core.records import Evidence, Finding, Step
 from steadyrl.stability.causes import CAUSES
 from steadyrl.stability.rules import Case, Weight
@@ -27,7 +27,7 @@ def weigh(item: Weighed, found: str) -> Weight:
         )  # fmt: skip
     findings = [
         Finding(
-            rule=rule, name=rule, severity="warning", step=1, env_steps=1, message=f"saw {rule}",
+            rule=rule, name=rule, severity="warning", step=1, taken=1, message=f"saw {rule}",
             evidence=item.evidence,
         )
         for rule in found.split()

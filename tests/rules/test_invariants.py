@@ -10,9 +10,9 @@ import gymnasium
 import numpy as np
 import pytest
 
-from steadyrl.algorithms.training import prepare
-from steadyrl.core.configs import parse_config
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.algorithms.common.training import prepare
+from steadyrl.core.presets import parse_config
+from steadyrl.core.run_config import RunConfig
 from steadyrl.experiments.fault_bench.substitutions import SUBSTITUTIONS
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.prescribe import prescriptions

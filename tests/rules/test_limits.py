@@ -14,7 +14,7 @@ from steadyrl.stability.detectors import DEFAULT, OPTIONAL
 from steadyrl.stability.monitor import Monitor
 from tests.rules.limits import CASES, Signals
 from tests.rules.limits_of_policies import POLICY_CASES
-from tests.rules.test_rules import config_of
+from tests.rules.test_rules import algorithm_with, config_of
 
 RULES = {rule.id: rule for rule in (*DEFAULT, *OPTIONAL)}
 TOTAL = 6000  # environment steps; a Step takes 100, so 60 Steps are all
@@ -24,7 +24,7 @@ def findings(rule: str, signals: Signals, length: int, per_step: int = 100) -> l
     """What one rule says of a run that has these signals and no others; None: not recorded."""
     detector = RULES[rule]
     monitor = Monitor(
-        config_of("ddpg" if "any" in detector.algorithms else detector.algorithms[0]),
+        config_of(algorithm_with(detector.traits)),
         detectors=[detector],
     )
     for at in range(length):

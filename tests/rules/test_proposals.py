@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from steadyrl.core.configs import parse_config
+from steadyrl.core.presets import parse_config
 from steadyrl.core.records import Step
 from steadyrl.stability.remedies import REMEDIES
 from steadyrl.stability.window import Window
@@ -102,13 +102,13 @@ def test_a_remedy_changes_what_is_unusual_and_nothing_else(
     remedy: str, algorithm: str, settings: dict[str, Any], proposed: dict[str, Any] | None
 ) -> None:
     config = parse_config({"algorithm": algorithm, "environment": {"id": "X-v0"}, **settings})
-    assert REMEDIES[remedy].propose(config, Window()) == proposed
+    assert REMEDIES[remedy].proposal(config, Window()) == proposed
 
 
 @pytest.mark.parametrize("remedy", PROPOSALS)
 def test_a_remedy_has_nothing_to_say_about_settings_that_are_not_there(remedy: str) -> None:
     settings = {"algorithm": "foreign", "compute": {"threads": 1}}
-    assert REMEDIES[remedy].propose(parse_config(settings), Window()) is None
+    assert REMEDIES[remedy].proposal(parse_config(settings), Window()) is None
 
 
 MEASURED: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any] | None]] = [
@@ -149,7 +149,7 @@ def test_a_remedy_measures_before_it_prescribes(
         values = {n: v[at] if isinstance(v, list) else v for n, v in signals.items()}
         window.append(Step(at + 1, at, 0.0, values))
     config = parse_config({"algorithm": "ddpg", "environment": {"id": "X-v0"}, **settings})
-    assert REMEDIES[remedy].propose(config, window) == proposed
+    assert REMEDIES[remedy].proposal(config, window) == proposed
 
 
 PENALTY = "environment.settings.termination_penalty"
@@ -172,9 +172,9 @@ def test_an_early_end_is_made_to_cost_what_living_on_would(
 ) -> None:
     where = {"id": RESIDUAL, "settings": environment}
     config = parse_config({"algorithm": "ddpg", "gamma": 0.99, "environment": where, **settings})
-    assert REMEDIES["R306"].propose(config, Window()) == proposed
+    assert REMEDIES["R306"].proposal(config, Window()) == proposed
     elsewhere = parse_config({"algorithm": "ddpg", "environment": {"id": "Pendulum-v1"}})
-    assert REMEDIES["R306"].propose(elsewhere, Window()) is None
+    assert REMEDIES["R306"].proposal(elsewhere, Window()) is None
 
 
 def test_every_remedy_that_changes_settings_is_looked_at() -> None:

@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 import steadyrl.stability
-from steadyrl.core.configs import ALGORITHMS, load_config, parse_config
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.presets import load_config, parse_config
 from steadyrl.core.records import SEVERITIES, Step
+from steadyrl.core.registry import ALGORITHMS, config_class
+from steadyrl.core.run_config import RunConfig
 from steadyrl.core.signals import CATALOGUE
+from steadyrl.core.traits import Trait
 from steadyrl.stability.causes import CAUSES
 from steadyrl.stability.check import check_config
 from steadyrl.stability.checks import CHECKS
@@ -29,19 +31,25 @@ DETECTORS = (*DEFAULT, *OPTIONAL)
 
 
 def _monitor(*detectors: Detector, algorithm: str = "ddpg") -> Monitor:
-    if detectors and "any" not in detectors[0].algorithms:
-        algorithm = detectors[0].algorithms[0]
+    if detectors:
+        algorithm = algorithm_with(detectors[0].traits)
     return Monitor(config_of(algorithm), detectors=detectors or DEFAULT)
+
+
+def algorithm_with(traits: tuple[Trait, ...]) -> str:
+    """The first that has all these traits: one of ours, or of those that only others train."""
+    families = ("ddpg", "ppo", "trpo", "bc", "grpo")
+    return next(name for name in families if (config_of(name).traits or set()) >= set(traits))
 
 
 def config_of(algorithm: str, settings: Mapping[str, Any] | None = None) -> RunConfig:
     """Of one of our trainers, or of a family that only others train."""
-    values = {"algorithm": algorithm, "total_env_steps": TOTAL_ENV_STEPS}
     if algorithm in ALGORITHMS:
-        values["environment"] = {"id": "X-v0"}
+        budget = {config_class(algorithm).unit.setting: TOTAL_ENV_STEPS}
+        values = {"algorithm": algorithm, "environment": {"id": "X-v0"}, **budget}
         return parse_config(values, overrides=settings)
-    known = {"known": dict(settings or {})}
-    return parse_config({**values, "algorithm": "foreign", "family": algorithm, **known})
+    values = {"total_env_steps": TOTAL_ENV_STEPS, "known": dict(settings or {})}
+    return parse_config({**values, "algorithm": "foreign", "family": algorithm})
 
 
 def _findings(rule: Detector, steps: Trace) -> list[str]:
@@ -164,7 +172,7 @@ def test_any_trainer_that_slows_down_is_noticed(algorithm: str) -> None:
     found = set()
     for index in range(60):
         pace = 500.0 if index < 40 else 20.0
-        signals = {"time.env_steps_per_second": pace, loss: 1.0}
+        signals = {"time.rate": pace, loss: 1.0}
         found |= {f.rule for f in monitor.observe(Step(index, 100 * index, 1.0, signals))}
     assert "D030" in found
 
@@ -214,14 +222,14 @@ def test_a_remedys_proposal_is_a_valid_config_that_differs(remedy: Remedy) -> No
     )
     if remedy.id in ON_POLICY_REMEDIES:
         config = parse_config({"environment": {"id": "X-v0"}, **ON_POLICY_REMEDIES[remedy.id]})
-    window = Window(config.total_env_steps)
+    window = Window(config.budget)
     large = {"td__target_std": 5000.0, "rollout__reward_abs_max": 2000.0}
     for step in trace(**large, critic__gradient_norm_max=1e6):
         window.append(step)
     if remedy.name == "raise-learning-rate":
-        assert remedy.propose(config, window) is None  # it is too high already
+        assert remedy.proposal(config, window) is None  # it is too high already
         config = config.replaced({"learning_rate": 1e-6})
-    changes = remedy.propose(config, window)
+    changes = remedy.proposal(config, window)
     if remedy.safety == "advice" and remedy.name != "free-the-machine":
         assert changes is None
         return
@@ -244,7 +252,7 @@ BAD_SETTINGS: dict[str, dict[str, Any]] = {
     "S009": {"gamma": 0.5},
     "S010": {"compute.threads": 64},
     "S011": {"updates_per_training": 20},
-    "S012": {"evaluation.every_env_steps": 15_000},
+    "S012": {"evaluation.every": 15_000},
 }
 BAD_ON_POLICY: dict[str, tuple[str, dict[str, Any]]] = {
     "S013": ("ppo/cartpole", {"clip_range": 5.0}),
@@ -363,7 +371,7 @@ def test_a_dip_at_the_beginning_is_a_warning_and_one_that_stays_is_severe() -> N
             if first <= index < last:
                 names = [name.replace("__", ".") for name in dip]
                 signals |= {name: low[name] for name in names}
-            monitor.observe(type(step)(step.index, step.env_steps, step.seconds, signals))
+            monitor.observe(type(step)(step.index, step.taken, step.seconds, signals))
         return [f.severity for f in monitor.findings if f.rule == "D010"]
 
     assert severities(5, 20) == ["warning"]
@@ -375,7 +383,7 @@ def test_a_collapse_is_seen_without_the_spread_of_evaluations() -> None:
     monitor = _monitor()
     for step in trace(eval__return_mean=lambda i: -100.0 + (6.0 * i if i < 12 else 0.0) + i % 2):
         signals = {name: v for name, v in step.signals.items() if name != "eval.return_std"}
-        monitor.observe(type(step)(step.index, step.env_steps, step.seconds, signals))
+        monitor.observe(type(step)(step.index, step.taken, step.seconds, signals))
     assert "D009" in {finding.rule for finding in monitor.findings}
 
 
@@ -383,5 +391,5 @@ def test_a_monitor_says_which_signals_it_lacked() -> None:
     monitor = _monitor()
     for step in trace():
         signals = {name: v for name, v in step.signals.items() if name != "td.target_std"}
-        monitor.observe(type(step)(step.index, step.env_steps, step.seconds, signals))
+        monitor.observe(type(step)(step.index, step.taken, step.seconds, signals))
     assert monitor.unmeasured()["D006"] == ["td.target_std"]

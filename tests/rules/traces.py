@@ -37,7 +37,7 @@ HEALTHY: Mapping[str, Value] = {
     "critic.dormant_share": 0.1,
     "actor.dormant_share": 0.1,
     "replay.size": lambda i: 100.0 * (i + 1),
-    "time.env_steps_per_second": lambda i: 500.0 + i % 5,
+    "time.rate": lambda i: 500.0 + i % 5,
     "machine.load_per_core": 1.0,
     "machine.cpu_share": 0.98,
     "machine.swap_mb_per_second": 0.0,
@@ -189,8 +189,8 @@ TRACES: Mapping[str, tuple[Trace, Trace]] = {
     ),
     "D027": (trace(replay__size=128.0), trace(replay__size=lambda i: min(100.0 * i, 5000.0))),
     "D030": (
-        trace(time__env_steps_per_second=after(50, 500.0, 60.0)),
-        trace(time__env_steps_per_second=after(50, 500.0, 260.0)),
+        trace(time__rate=after(50, 500.0, 60.0)),
+        trace(time__rate=after(50, 500.0, 260.0)),
     ),
     "D031": (
         trace(machine__load_per_core=3.0, machine__cpu_share=0.4),

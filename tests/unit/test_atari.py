@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Discrete
 
-from steadyrl.algorithms.training import prepare
-from steadyrl.core.configs import parse_config
-from steadyrl.core.configs.run import EnvironmentConfig, RunConfig
+from steadyrl.algorithms.common.training import prepare
 from steadyrl.core.errors import ConfigError, EnvironmentFault
+from steadyrl.core.presets import parse_config
+from steadyrl.core.run_config import EnvironmentConfig, RunConfig
 from steadyrl.environments import atari
 from steadyrl.environments.envs import Envs
 from steadyrl.environments.evaluate import evaluate
@@ -74,15 +74,24 @@ def test_sticky_actions_do_not_keep_the_ball_from_being_served() -> None:
 
 
 def test_evaluations_play_whole_games_for_their_full_score() -> None:
-    config = _config("ppo", evaluation={"episodes": 2})
-    found = evaluate(lambda seen: np.full(len(seen), LEFT), config, index=1, gamma=0.99)
+    breakout = _config("ppo").value_of("environment")
+    found = evaluate(
+        lambda seen: np.full(len(seen), LEFT), breakout, episodes=2, seed=0, index=1, gamma=0.99
+    )
     envs = _envs(count=1, episodic_life=True)
     life = next(at for at in range(600) if envs.step(np.array([LEFT])).terminated[0])
     for episode in found.episodes:
         assert episode.terminated
         assert episode.length > 2 * life  # five lives, though training counts each as an end
     generator = np.random.default_rng(0)
-    found = evaluate(lambda seen: generator.integers(0, 4, len(seen)), config, index=2, gamma=1.0)
+    found = evaluate(
+        lambda seen: generator.integers(0, 4, len(seen)),
+        breakout,
+        episodes=2,
+        seed=0,
+        index=2,
+        gamma=1.0,
+    )
     totals = [episode.total for episode in found.episodes]
     assert totals == found.discounted.tolist()
     assert max(totals) > 1.0  # reward_clip is the learner's
@@ -148,7 +157,7 @@ def _config(algorithm: str, **changes: Any) -> RunConfig:
             "settings": {"episodic_life": True, "img_height": 42, "img_width": 42},
         },
         "evaluation": {"episodes": 0},
-        "checkpoints": {"every_env_steps": 32},
+        "checkpoints": {"every": 32},
         **changes,
     }
     return parse_config(values)

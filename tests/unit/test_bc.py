@@ -11,17 +11,18 @@ import pytest
 import torch
 from torch.distributions import Normal, TanhTransform, TransformedDistribution
 
-from steadyrl.algorithms import bc, examine_bc
-from steadyrl.algorithms.bc_learner import BCLearner
-from steadyrl.algorithms.training import Training, prepare
-from steadyrl.core.cloning import terms, terms_and_slopes
-from steadyrl.core.configs import parse_config
-from steadyrl.core.configs.bc import BCConfig
+from steadyrl.algorithms.bc import bc
+from steadyrl.algorithms.bc import closer_look as examine_bc
+from steadyrl.algorithms.bc.config import BCConfig
+from steadyrl.algorithms.bc.learner import BCLearner
+from steadyrl.algorithms.common.training import Training, prepare
 from steadyrl.core.errors import ConfigError, DataError
-from steadyrl.core.module_network import ModuleNetwork
+from steadyrl.core.presets import parse_config
 from steadyrl.experience.demonstration_files import write_npz
 from steadyrl.experience.demonstrations import Demonstrations, made
 from steadyrl.experiments.verify_resume import compare_runs
+from steadyrl.maths.likelihood import terms, terms_and_slopes
+from steadyrl.nets.module import ModuleNetwork
 from steadyrl.run import resume, train
 from steadyrl.scribe import Observers
 from steadyrl.stability.monitor import Monitor
@@ -34,11 +35,11 @@ ROWS, COMPONENTS = 6, 3
 def _config(**changes: Any) -> BCConfig:
     values = {
         "algorithm": "bc",
-        "total_env_steps": 200,
+        "total_gradient_steps": 200,
         "log_every": 50,
         "hidden_sizes": [32],
         "demonstrations.expert_length": 60,
-        "checkpoints.every_env_steps": 50,
+        "checkpoints.every": 50,
         **{name.replace("__", "."): value for name, value in changes.items()},
     }
     config = parse_config({"algorithm": "bc"}, overrides=values)
@@ -300,7 +301,7 @@ def test_a_clone_that_has_not_leapt_has_nothing_to_tell() -> None:
 
 def test_the_expert_is_learned_and_the_clone_is_tried_in_its_task() -> None:
     config = _config(
-        total_env_steps=600,
+        total_gradient_steps=600,
         log_every=300,
         hidden_sizes=[64, 64],
         learning_rate=3e-3,
@@ -309,7 +310,7 @@ def test_the_expert_is_learned_and_the_clone_is_tried_in_its_task() -> None:
         environment__id="steadyrl/Assembly-v0",
         environment__settings={"episode_length": 60},
         evaluation__episodes=3,
-        evaluation__every_env_steps=600,
+        evaluation__every=600,
     )
     first, last = (step.signals for step in prepare(config).steps)
     assert last["bc.normalised_mse"] < 0.1
@@ -346,7 +347,7 @@ def test_a_changed_file_is_not_resumed(tmp_path: Path) -> None:
     train(_config(demonstrations__path=str(tmp_path / "data.npz")), tmp_path / "run")
     write(40)
     with pytest.raises(DataError, match="the file was changed"):
-        resume(tmp_path / "run", overrides={"total_env_steps": 300})
+        resume(tmp_path / "run", overrides={"total_gradient_steps": 300})
 
 
 def test_settings_that_contradict_each_other_are_refused() -> None:
@@ -366,7 +367,7 @@ def test_actions_beyond_tanh_are_refused(tmp_path: Path) -> None:
 @pytest.fixture
 def leapt() -> tuple[BCLearner, BCConfig, Demonstrations]:
     """A policy that is certain of everything, whose mean is then pushed in one component."""
-    config = _config(total_env_steps=1500, learning_rate=3e-3, log_every=1500)
+    config = _config(total_gradient_steps=1500, learning_rate=3e-3, log_every=1500)
     learner = _learner(config)
     for _ in range(1500):
         bc.update(learner, learner.draw(config), config)
@@ -403,14 +404,14 @@ def test_looking_closer_changes_nothing(leapt: Any) -> None:
 
 def test_the_documented_leap_is_found_and_named(tmp_path: Path) -> None:
     config = _config(
-        total_env_steps=6000,
+        total_gradient_steps=6000,
         log_every=100,
         hidden_sizes=[256, 256],
         batch_size=418,
         sampling="epoch",
         learning_rate=1e-3,
         demonstrations__expert_length=418,
-        checkpoints__every_env_steps=1000,
+        checkpoints__every=1000,
     )
     train(config, tmp_path / "run")
     store = RunDirectory.open(tmp_path / "run")

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from steadyrl.algorithms.bc_learner import BCLearner, Jump
-from steadyrl.algorithms.training import prepare
-from steadyrl.core.configs import parse_config
+from steadyrl.algorithms.bc.learner import BCLearner, Jump
+from steadyrl.algorithms.common.training import prepare
+from steadyrl.core.presets import parse_config
 from steadyrl.store.black_box import write_black_box
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from steadyrl.core.configs import parse_config
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.presets import parse_config
 from steadyrl.core.records import Diagnosis, Step
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability import guard, prescribe
 from steadyrl.stability.guard import choose_action
 from steadyrl.stability.prescribe import prescriptions

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from steadyrl.algorithms.ddpg.config import DDPGConfig
 from steadyrl.cli.main import COMMANDS, main
-from steadyrl.core.configs.ddpg import DDPGConfig
 from steadyrl.run import train
 from steadyrl.store.run_directory import RunDirectory
 

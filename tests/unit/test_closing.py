@@ -10,12 +10,10 @@ import gymnasium
 import numpy as np
 import pytest
 
-from steadyrl.algorithms import ddpg
-from steadyrl.algorithms.training import prepare
-from steadyrl.core.configs import parse_config
-from steadyrl.core.configs.bc import BCConfig
-from steadyrl.core.configs.ddpg import DDPGConfig
-from steadyrl.core.configs.run import EnvironmentConfig
+from steadyrl.algorithms.bc.config import BCConfig
+from steadyrl.algorithms.common.training import prepare
+from steadyrl.algorithms.ddpg import ddpg
+from steadyrl.algorithms.ddpg.config import DDPGConfig
 from steadyrl.core.errors import (
     CheckpointError,
     ConfigError,
@@ -24,6 +22,8 @@ from steadyrl.core.errors import (
     StoreError,
     TrainingDiverged,
 )
+from steadyrl.core.presets import parse_config
+from steadyrl.core.run_config import EnvironmentConfig
 from steadyrl.environments.envs import Envs
 from steadyrl.environments.evaluate import evaluate
 from steadyrl.experience.demonstration_files import write_npz
@@ -113,7 +113,7 @@ def test_a_trainer_that_cannot_be_prepared(config: Make, monkeypatch: pytest.Mon
     def refuse(_: Any) -> None:
         raise EnvironmentFault("not for me")
 
-    monkeypatch.setattr("steadyrl.algorithms.ddpg_learner.continuous_actions", refuse)
+    monkeypatch.setattr("steadyrl.algorithms.ddpg.learner.continuous_actions", refuse)
     with pytest.raises(EnvironmentFault, match="not for me"):
         prepare(config())
 
@@ -162,9 +162,10 @@ def test_an_evaluation_and_one_that_fails(config: Make) -> None:
     def policy(seen: Any) -> Any:
         return np.zeros((len(seen), 1))
 
-    evaluate(policy, config(), index=1, gamma=0.9)
+    how = {"episodes": 2, "seed": 0, "index": 1}
+    evaluate(policy, config().environment, **how, gamma=0.9)
     with pytest.raises(Stopped):
-        evaluate(_stop, config(), index=1, gamma=0.9)  # type: ignore[arg-type]
+        evaluate(_stop, config().environment, **how, gamma=0.9)  # type: ignore[arg-type]
 
 
 def test_a_preflight_and_one_that_finds_a_fault(config: Make) -> None:
@@ -192,7 +193,7 @@ def test_a_clone_that_is_played_again(tmp_path: Path, inputs: int) -> None:
     config = parse_config(
         {
             "algorithm": "bc",
-            "total_env_steps": 20,
+            "total_gradient_steps": 20,
             "hidden_sizes": [8],
             "environment": {"id": "test/Counted-v0"},
             "demonstrations": {"path": str(tmp_path / "data.npz")},

@@ -40,7 +40,7 @@ def test_a_block_is_reduced_as_the_catalogue_declares(size: int) -> None:
         for step in part:
             meter.add(step.signals)
         assert dict(block.signals) == pytest.approx(meter.read())
-        assert (block.index, block.env_steps) == (part[-1].index, part[-1].env_steps)
+        assert (block.index, block.taken) == (part[-1].index, part[-1].taken)
     assert len(merged) == math.ceil(30 / size)
 
 

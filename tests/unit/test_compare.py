@@ -11,15 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from steadyrl.algorithms.ddpg.config import DDPGConfig
 from steadyrl.cli.compare import load_variant
 from steadyrl.cli.main import main
-from steadyrl.core.configs import load_config
-from steadyrl.core.configs.ddpg import DDPGConfig
 from steadyrl.core.errors import ConfigError
+from steadyrl.core.presets import load_config
 from steadyrl.experiments import compare as compare_module
 from steadyrl.experiments.compare import Comparison, compare, judge_arms, planned_test, too_few
 from steadyrl.experiments.history import History
-from steadyrl.experiments.statistics import Estimate
 from steadyrl.experiments.studies import (
     STUDIES,
     c1_large_batch,
@@ -31,6 +30,7 @@ from steadyrl.experiments.studies import (
 from steadyrl.experiments.studies.c3_gradient_variance import decide as decide_c3
 from steadyrl.experiments.studies.study import page, together
 from steadyrl.experiments.trials import Outcome, Trial
+from steadyrl.maths.statistics import Estimate
 from steadyrl.store.run_directory import RunDirectory
 
 Make = Callable[..., DDPGConfig]
@@ -39,13 +39,13 @@ Make = Callable[..., DDPGConfig]
 def history(returns: Sequence[float], *, seed: int = 0, status: str = "finished") -> History:
     return History(
         seed=seed,
-        env_steps=np.arange(100.0, 100.0 * len(returns) + 1, 100.0),
+        taken=np.arange(100.0, 100.0 * len(returns) + 1, 100.0),
         returns=np.array(returns, dtype=float),
         final=float(np.mean(returns[-3:])),
         status=status,
         severe=(),
         seconds=2.0,
-        total_env_steps=100 * len(returns),
+        total=100 * len(returns),
         path="run",
     )
 
@@ -126,9 +126,9 @@ def test_figures_of_an_arm_by_hand() -> None:
     assert (arm.final.low, arm.final.high, arm.seed_spread) == (10.0, 30.0, 20.0)
     assert arm.worst_drawdown == pytest.approx(1.0)
     assert arm.time_to_threshold == 200.0  # of the middle run; one never gets there
-    assert arm.env_steps == 440
-    assert arm.curve["env_steps"][0] == 100.0
-    assert arm.curve["env_steps"][-1] == 400.0
+    assert arm.taken == 440
+    assert arm.curve["taken"][0] == 100.0
+    assert arm.curve["taken"][-1] == 400.0
     assert arm.curve["value"][0] == 0.0
 
 
@@ -162,7 +162,7 @@ def played(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Trial], float
                 )
 
         def read_history(outcome: Outcome) -> History:
-            return history([0.0, outcome.final_return], seed=outcome.env_steps)
+            return history([0.0, outcome.final_return], seed=outcome.taken)
 
         monkeypatch.setattr(compare_module, "run_trials", run_trials)
         monkeypatch.setattr(compare_module, "read_history", read_history)
@@ -239,7 +239,7 @@ def test_equal_configs_are_called_different_in_at_most_a_twentieth_of_comparison
     [
         ({"environment__id": "MountainCarContinuous-v0"}, 3, "different environments"),
         ({"tau": 0.1}, 1, "one seed has no spread"),
-        ({"evaluation__every_env_steps": 10_000}, 3, "would end before its first evaluation"),
+        ({"evaluation__every": 10_000}, 3, "would end before its first evaluation"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(
@@ -266,7 +266,7 @@ def test_the_command_compares_and_reports(
     assert main(asked) == 0
     result = json.loads(capsys.readouterr().out)
     assert [arm["seeds"] for arm in result["arms"]] == [2, 2]
-    assert all(arm["env_steps"] == 300 for arm in result["arms"])
+    assert all(arm["taken"] == 300 for arm in result["arms"])
     assert len(result["arms"][0]["curve"]["value"]) == 60
     assert result["contrasts"][0]["clear"] is False
     assert result["contrasts"][0]["difference"]["low"] is None

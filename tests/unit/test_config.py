@@ -5,19 +5,13 @@ from typing import Any
 import pytest
 import yaml
 
+from steadyrl.algorithms.ddpg.config import DDPGConfig
+from steadyrl.algorithms.on_policy.config import PPOConfig
 from steadyrl.core.config import LiveConfig, parse_scalar, read_yaml
-from steadyrl.core.configs import (
-    ALGORITHMS,
-    as_ours,
-    load_config,
-    parse_config,
-    preset_names,
-    preset_text,
-)
-from steadyrl.core.configs.ddpg import DDPGConfig
-from steadyrl.core.configs.foreign import ForeignConfig
-from steadyrl.core.configs.ppo import PPOConfig
 from steadyrl.core.errors import ConfigError
+from steadyrl.core.foreign_config import ForeignConfig, as_ours
+from steadyrl.core.presets import load_config, parse_config, preset_names, preset_text
+from steadyrl.core.registry import ALGORITHMS, config_class
 
 
 def _ddpg() -> DDPGConfig:
@@ -94,7 +88,7 @@ def test_the_documented_stages_have_the_documented_numbers() -> None:
     def numbers(name: str) -> tuple[object, ...]:
         config = load_config(f"ddpg/{name}")
         assert isinstance(config, DDPGConfig)
-        scale = config.environment.settings["delta_scale_max"]
+        scale = config.value_of("environment.settings")["delta_scale_max"]
         return (config.batch_size, config.buffer_size, config.tau, config.noise_std, scale)
 
     assert numbers("stage1")[:4] == (1024, 200_000, 0.005, 0.2)
@@ -118,7 +112,7 @@ def test_overrides_reach_into_groups_and_into_the_environment() -> None:
     config = load_config(
         "ddpg/stage1", {"environment.settings.gust": 2.0, "compute.threads": 2, "tau": 0.1}
     )
-    assert config.environment.settings["gust"] == 2.0
+    assert config.value_of("environment.settings")["gust"] == 2.0
     assert config.compute.threads == 2
 
 
@@ -126,12 +120,12 @@ def test_a_mapping_for_a_group_changes_what_it_names_and_nothing_else() -> None:
     plain = load_config("ppo/cartpole")
     for overrides in ({"environment": {"count": 2}}, {"environment.count": 2}):
         config = load_config("ppo/cartpole", overrides)
-        assert plain.differences(config) == {"environment.count": (plain.environment.count, 2)}
+        assert plain.differences(config) == {"environment.count": (8, 2)}
         assert plain.replaced(overrides) == config
 
 
 def test_the_environments_own_settings_are_one_value_unless_one_is_named() -> None:
-    standing = load_config("ddpg/stage1").environment.settings
+    standing = load_config("ddpg/stage1").value_of("environment.settings")
     assert len(standing) > 1
     whole: list[dict[str, Any]] = [
         {"environment": {"settings": {"gust": 2.0}}},
@@ -139,22 +133,22 @@ def test_the_environments_own_settings_are_one_value_unless_one_is_named() -> No
     ]
     for overrides in whole:
         config = load_config("ddpg/stage1", overrides)
-        assert config.environment.settings == {"gust": 2.0}
-        assert config.environment.id == "steadyrl/ResidualControl-v0"
+        assert config.value_of("environment.settings") == {"gust": 2.0}
+        assert config.value_of("environment.id") == "steadyrl/ResidualControl-v0"
     one: list[dict[str, Any]] = [
         {"environment": {"settings.gust": 2.0}},
         {"environment.settings.gust": 2.0},
     ]
     for overrides in one:
         config = load_config("ddpg/stage1", overrides)
-        assert config.environment.settings == {**standing, "gust": 2.0}
+        assert config.value_of("environment.settings") == {**standing, "gust": 2.0}
 
 
 def test_overrides_may_name_another_algorithm() -> None:
     values = {"algorithm": "bc", "environment": {"id": "CartPole-v1"}}
     config = parse_config(values, overrides={"algorithm": "ppo", "environment": {"count": 3}})
-    assert (config.algorithm, config.environment.count) == ("ppo", 3)
-    assert config.environment.id == "CartPole-v1"
+    assert (config.algorithm, config.value_of("environment.count")) == ("ppo", 3)
+    assert config.value_of("environment.id") == "CartPole-v1"
 
 
 @pytest.mark.parametrize("algorithm", ["ddpg", "ppo", "trpo"])
@@ -168,7 +162,7 @@ def test_no_environment_is_assumed(algorithm: str, values: dict[str, object]) ->
 
 def test_a_clone_needs_an_environment_only_to_be_tried_in_it() -> None:
     config = parse_config({"algorithm": "bc"})
-    assert config.environment.id == "none"
+    assert config.value_of("environment.id") == "none"
     with pytest.raises(ConfigError, match=r"evaluation.episodes = 3 needs an environment.id"):
         config.replaced({"evaluation.episodes": 3})
     config.replaced({"evaluation.episodes": 3, "environment.id": "CartPole-v1"})
@@ -199,6 +193,6 @@ def test_a_live_change_is_validated_audited_and_restorable() -> None:
 
 @pytest.mark.parametrize("algorithm", list(ALGORITHMS))
 def test_every_setting_has_a_meaning_in_the_schema(algorithm: str) -> None:
-    schema = ALGORITHMS[algorithm].model_json_schema()
+    schema = config_class(algorithm).model_json_schema()
     for name, described in schema["properties"].items():
         assert described.get("description"), name

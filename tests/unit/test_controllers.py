@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from steadyrl.core.configs import parse_config
+from steadyrl.core.presets import parse_config
 from steadyrl.core.records import Step
 from steadyrl.stability.controllers import CONTROLLERS
 from steadyrl.stability.controllers.trust_region import adjust

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from steadyrl.core import conv_network
-from steadyrl.core.conv_network import ConvNetwork
+from steadyrl.nets import convolutional as conv_network
+from steadyrl.nets.convolutional import ConvNetwork
 
 FRAMES = (2, 40, 40)
 

@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 import torch
 
-from steadyrl.algorithms import training as training_module
-from steadyrl.algorithms.ddpg import td_targets, update
-from steadyrl.algorithms.ddpg_learner import DDPGLearner
-from steadyrl.algorithms.inspect_ddpg import inspect_networks
-from steadyrl.algorithms.training import prepare
+from steadyrl.algorithms.common import device
+from steadyrl.algorithms.common.training import prepare
+from steadyrl.algorithms.ddpg.config import DDPGConfig
+from steadyrl.algorithms.ddpg.ddpg import td_targets, update
+from steadyrl.algorithms.ddpg.learner import DDPGLearner
+from steadyrl.algorithms.ddpg.signals import inspect_networks
 from steadyrl.core.catalogue import cloning, language, policy, trust_region
-from steadyrl.core.configs.ddpg import DDPGConfig
 from steadyrl.core.errors import ConfigError, EnvironmentFault
-from steadyrl.core.networks import DenseNetwork
 from steadyrl.core.signals import CATALOGUE
 from steadyrl.environments.envs import Envs
+from steadyrl.nets.dense import DenseNetwork
 
 Make = Callable[..., DDPGConfig]
 
@@ -222,7 +222,7 @@ def test_updates_per_environment_step_hold_for_any_number_of_copies(
         environment__count=count, train_every=2, updates_per_training=3, learning_starts=0
     )
     steps = list(prepare(config).steps)
-    assert steps[-1].env_steps == 300
+    assert steps[-1].taken == 300
     assert steps[-1].signals["replay.updates_per_env_step"] == pytest.approx(1.5)
     assert steps[-1].signals["train.updates"] == 450
 
@@ -243,8 +243,8 @@ def test_all_declared_signals_of_ddpg_are_measured(small_config: Make, replay: s
 
 def test_steps_come_at_the_asked_intervals_and_evaluations_too(small_config: Make) -> None:
     steps = list(prepare(small_config(total_env_steps=310)).steps)
-    assert [step.env_steps for step in steps] == [*range(20, 301, 20), 310]
-    assert [s.env_steps for s in steps if "eval.return_mean" in s.signals] == [100, 200, 300]
+    assert [step.taken for step in steps] == [*range(20, 301, 20), 310]
+    assert [s.taken for s in steps if "eval.return_mean" in s.signals] == [100, 200, 300]
     assert [step.index for step in steps] == list(range(1, 17))
 
 
@@ -271,10 +271,10 @@ def test_bf16_is_refused_where_the_processor_only_emulates_it(
     small_config: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = small_config(compute__precision="bf16", total_env_steps=60, evaluation__episodes=0)
-    monkeypatch.setattr(training_module, "has_fast_bf16", lambda: False)
+    monkeypatch.setattr(device, "has_fast_bf16", lambda: False)
     with pytest.raises(ConfigError, match="only emulates bf16"):
         prepare(config)
-    monkeypatch.setattr(training_module, "has_fast_bf16", lambda: True)
+    monkeypatch.setattr(device, "has_fast_bf16", lambda: True)
     assert list(prepare(config).steps)[-1].signals["critic.loss"] > 0
 
 

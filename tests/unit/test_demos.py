@@ -120,7 +120,7 @@ def test_the_commands_end_to_end(
     text = capsys.readouterr().out
     assert "are few" in text
     assert "Concerns" in (tmp_path / "demo-inspection.html").read_text()
-    flags = ["--total-env-steps", "300", "--demonstrations.expert-length", "80", "--std-floor"]
+    flags = ["--total-gradient-steps", "300", "--demonstrations.expert-length", "80", "--std-floor"]
     assert (
         main(["train", "bc/single-trajectory", "--runs", ".", "--name", "r", *flags, "0.05"]) == 0
     )
@@ -148,7 +148,7 @@ def test_a_file_of_the_experts_is_replayed_from_given_seeds(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     main(["demos", "make", "demo.npz", "--trajectories", "2", "--length", "60"])
-    flags = ["--total-env-steps", "600", "--demonstrations.path", "demo.npz", "--quiet"]
+    flags = ["--total-gradient-steps", "600", "--demonstrations.path", "demo.npz", "--quiet"]
     assert main(["train", "bc/single-trajectory", "--runs", ".", "--name", "r", *flags]) == 0
     capsys.readouterr()
     assert main(["demos", "replay", "r", "--json"]) == 0
@@ -160,7 +160,7 @@ def test_a_file_of_the_experts_is_replayed_from_given_seeds(
 def test_a_run_of_another_trainer_has_nothing_to_replay(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    flags = ["--runs", str(tmp_path), "--name", "r", "--total-env-steps", "200"]
+    flags = ["--runs", str(tmp_path), "--name", "r", "--total-gradient-steps", "200"]
     assert main(["train", "ddpg/pendulum", *flags, "--quiet"]) == 0
     assert main(["demos", "replay", str(tmp_path / "r")]) == 2
     assert "no demonstrations to replay" in capsys.readouterr().err
@@ -172,7 +172,7 @@ def test_actions_recorded_late_are_bad_data(
     monkeypatch.chdir(tmp_path)
     data = scripted_demonstrations(1, 200, 0)
     write_npz(_with(data, actions=np.roll(data.actions, 40, axis=0)), tmp_path / "late.npz")
-    flags = ["--total-env-steps", "200", "--demonstrations.path", "late.npz", "--quiet"]
+    flags = ["--total-gradient-steps", "200", "--demonstrations.path", "late.npz", "--quiet"]
     assert main(["train", "bc/single-trajectory", "--runs", ".", "--name", "r", *flags]) == 0
     capsys.readouterr()
     assert main(["demos", "replay", "r", "--seeds", "0"]) == 0

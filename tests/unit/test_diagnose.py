@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from steadyrl.core.configs import parse_config
+from steadyrl.core.presets import parse_config
 from steadyrl.core.records import Diagnosis, Finding
 from steadyrl.stability import diagnose
 from steadyrl.stability.diagnose import explain_findings, undecided
@@ -32,7 +32,7 @@ def cause(identity: str, confidence: float, *explains: str, **changes: Any) -> C
 def finding(rule: str, step: int = 10, **evidence: float) -> Finding:
     named = {name.replace("__", "."): value for name, value in evidence.items()}
     return Finding(
-        rule=rule, name=rule, severity="warning", step=step, env_steps=step,
+        rule=rule, name=rule, severity="warning", step=step, taken=step,
         message="", evidence=named,
     )  # fmt: skip
 
@@ -71,7 +71,8 @@ def test_only_causes_that_explain_a_finding_are_considered(accuse: Accuse) -> No
 
 
 def test_only_causes_of_the_algorithm_are_considered(accuse: Accuse) -> None:
-    causes = cause("C1", 0.5, "D1", algorithms=("ppo",)), cause("C2", 0.6, "D1", algorithms=("bc",))
+    clipped = cause("C1", 0.5, "D1", traits=("clipped",))
+    causes = clipped, cause("C2", 0.6, "D1", traits=("cloning",))
     assert named(accuse(case_of("D1", family="ppo"), *causes)) == ["C1"]
 
 
@@ -168,7 +169,7 @@ def test_what_would_decide_is_asked_once_and_of_possible_causes_only(
         cause("C4", 0.1, "D9"),
         cause("C5", 0.1, "D1", would_decide=f"{diagnose.DECIDED} by its finding."),
         cause("C6", 0.1, "D1", would_decide=""),
-        cause("C7", 0.1, "D1", algorithms=("bc",)),
+        cause("C7", 0.1, "D1", traits=("cloning",)),
     )
     monkeypatch.setattr(diagnose, "CAUSES", causes)
     assert undecided(case_of("D1", family="ppo")) == ["A longer run.", "A look at C3."]

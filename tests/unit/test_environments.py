@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from steadyrl.core.configs.run import EnvironmentConfig
 from steadyrl.core.errors import EnvironmentFault, TrainingDiverged
+from steadyrl.core.run_config import EnvironmentConfig
 from steadyrl.environments import RESIDUAL_CONTROL
 from steadyrl.environments.envs import Envs, to_bounds
 from tests.conftest import Countdown

@@ -52,7 +52,7 @@ def test_a_progress_csv_becomes_steps_under_our_names(tmp_path: Path) -> None:
     first = next(iter(run.steps()))
     assert run.config.source == "Stable-Baselines3"
     assert run.config.family == "ppo"
-    assert (first.env_steps, first.signals["policy.kl"]) == (2048, 0.01)
+    assert (first.taken, first.signals["policy.kl"]) == (2048, 0.01)
     assert first.signals["policy.entropy"] == pytest.approx(0.69)
     assert first.signals["policy.entropy_share"] == 1.0
     assert [round(s.seconds) for s in run.steps()][:3] == [0, 3, 6]
@@ -106,7 +106,7 @@ def test_a_return_that_falls_where_the_program_was_started_again(
         ]
         (tmp_path / f"events.out.tfevents.{name}").write_bytes(file_of(events))
     run = ForeignRun(tmp_path, family="ppo")
-    restarts = [s.env_steps for s in run.steps() if "run.restarted" in s.signals]
+    restarts = [s.taken for s in run.steps() if "run.restarted" in s.signals]
     assert restarts == [60_000]
     verdict = judge(run)
     assert ("D028" in {finding.rule for finding in verdict.findings}) is found
@@ -122,10 +122,10 @@ def test_what_a_restart_replaced_did_not_happen(tmp_path: Path) -> None:
     (tmp_path / "events.out.tfevents.2.b").write_bytes(file_of(again))
     run = ForeignRun(tmp_path)
     steps = list(run.steps())
-    assert [step.env_steps for step in steps] == list(range(0, 700, 10))
-    speeds = [s.signals["time.env_steps_per_second"] for s in steps]
+    assert [step.taken for step in steps] == list(range(0, 700, 10))
+    speeds = [s.signals["time.rate"] for s in steps]
     assert speeds == [1.0] * 50 + [2.0] * 20
-    assert [s.env_steps for s in steps if "eval.return_mean" in s.signals] == [0, 400]
+    assert [s.taken for s in steps if "eval.return_mean" in s.signals] == [0, 400]
     assert any("restarted" in problem for problem in run.problems)
 
 
@@ -133,7 +133,7 @@ def test_a_late_value_is_put_in_its_place(tmp_path: Path) -> None:
     order = [0, 10, 30, 20, 40, 50]
     events = [scalar("charts/SPS", s, float(s), time=n) for n, s in enumerate(order)]
     (tmp_path / "events.out.tfevents.1.a").write_bytes(file_of(events))
-    assert [step.env_steps for step in ForeignRun(tmp_path).steps()] == sorted(order)
+    assert [step.taken for step in ForeignRun(tmp_path).steps()] == sorted(order)
 
 
 def test_episodes_are_gathered_at_the_updates(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_rllib_results_are_flattened(tmp_path: Path) -> None:
     (tmp_path / "result.json").write_text("\n".join([*lines, torn]))
     run = ForeignRun(tmp_path)
     assert run.config.family == "ppo"
-    assert [step.env_steps for step in run.steps()] == [4000, 8000]
+    assert [step.taken for step in run.steps()] == [4000, 8000]
     assert next(iter(run.steps())).signals["policy.kl"] == 0.02
     assert any("not whole JSON" in problem for problem in run.problems)
 
@@ -168,7 +168,7 @@ def test_what_rllib_itself_wrote_is_understood(tmp_path: Path) -> None:
     (tmp_path / "result.json").write_bytes((DATA / "rllib_result.json").read_bytes())
     run = ForeignRun(tmp_path)
     assert (run.config.source, run.config.family) == ("RLlib", "ppo")
-    assert [step.env_steps for step in run.steps()] == [512, 1024, 1536, 2048]
+    assert [step.taken for step in run.steps()] == [512, 1024, 1536, 2048]
     last = list(run.steps())[-1].signals
     wanted = {"policy.kl", "policy.entropy", "policy.gradient_norm", "value.explained_variance"}
     assert wanted | {"rollout.return_mean", "setting.learning_rate"} <= last.keys()
@@ -211,7 +211,7 @@ def test_a_monitor_alone_gives_returns_over_env_steps(tmp_path: Path) -> None:
     lines = ['#{"t_start": 1.0, "env_id": "X"}', "r,l,t", "1.0,10,0.5", "3.0,30,1.5", "5.0,10,2"]
     (tmp_path / "0.monitor.csv").write_text("\n".join(lines) + "\n")
     steps = list(ForeignRun(tmp_path).steps())
-    assert [step.env_steps for step in steps] == [10, 40, 50]
+    assert [step.taken for step in steps] == [10, 40, 50]
     assert [step.signals["rollout.return_mean"] for step in steps] == [1.0, 2.0, 3.0]
 
 
@@ -301,7 +301,7 @@ def test_growing_event_files_are_followed_without_reading_them_again(tmp_path: P
     with file.open("ab") as out:
         out.write(file_of(more))
     assert run.refresh()
-    assert [step.env_steps for step in run.steps()] == list(range(15))
+    assert [step.taken for step in run.steps()] == list(range(15))
 
 
 def test_another_programs_log_opens_in_the_report(tmp_path: Path) -> None:
@@ -311,7 +311,7 @@ def test_another_programs_log_opens_in_the_report(tmp_path: Path) -> None:
     assert "policy.kl" in page
     assert "C241" in page
     assert "Stable-Baselines3" in page
-    assert "every_env_steps" not in page  # a setting that only our trainers have
+    assert "every" not in page  # a setting that only our trainers have
 
 
 def test_a_table_of_unknown_names_is_reported_once_it_is_mapped(
@@ -334,7 +334,7 @@ def test_a_long_log_is_thinned_to_what_can_be_judged(tmp_path: Path) -> None:
     (tmp_path / "events.out.tfevents.1.a").write_bytes(file_of(events))
     steps = list(ForeignRun(tmp_path).steps())
     assert len(steps) == 1000
-    assert steps[-1].env_steps == 4999
+    assert steps[-1].taken == 4999
     assert steps[0].signals["policy.clip_fraction"] == pytest.approx(0.4)
 
 
@@ -345,7 +345,7 @@ def test_a_table_that_goes_back_was_restarted_whatever_its_clock_says(tmp_path: 
     lines += [",".join(map(str, row)) for row in rows]
     (tmp_path / "progress.csv").write_text("\n".join(lines) + "\n")
     run = ForeignRun(tmp_path)
-    assert [step.env_steps for step in run.steps()] == list(range(1000, 9000, 1000))
+    assert [step.taken for step in run.steps()] == list(range(1000, 9000, 1000))
     assert any("restarted" in problem for problem in run.problems)
 
 
@@ -354,7 +354,7 @@ def test_without_a_column_of_steps_lines_are_counted_and_it_is_said(tmp_path: Pa
     text = (log / "progress.csv").read_text().replace("time/total_timesteps", "global_step")
     (log / "progress.csv").write_text("\ufeff" + text, encoding="utf-8")
     run = ForeignRun(log)
-    assert [step.env_steps for step in run.steps()] == list(range(1, 21))
+    assert [step.taken for step in run.steps()] == list(range(1, 21))
     assert any("no column time/total_timesteps" in problem for problem in run.problems)
 
 
@@ -402,7 +402,7 @@ def test_a_torn_last_line_is_no_step(tmp_path: Path) -> None:
     with (log / "progress.csv").open("a") as file:
         file.write("50")
     run = ForeignRun(log)
-    assert [step.env_steps for step in run.steps()] == [2048 * n for n in range(1, 6)]
+    assert [step.taken for step in run.steps()] == [2048 * n for n in range(1, 6)]
     assert any("not finished" in problem for problem in run.problems)
 
 
@@ -412,7 +412,7 @@ def test_an_event_file_that_was_replaced_is_read_anew(tmp_path: Path) -> None:
     run = ForeignRun(file)  # a file stands for its folder
     file.write_bytes(file_of([scalar("charts/SPS", s, 2.0, time=s) for s in range(7)]))
     assert run.refresh()
-    assert [s.signals["time.env_steps_per_second"] for s in run.steps()] == [2.0] * 7
+    assert [s.signals["time.rate"] for s in run.steps()] == [2.0] * 7
 
 
 def test_a_run_that_vanishes_does_not_end_the_watch_of_the_others(tmp_path: Path) -> None:

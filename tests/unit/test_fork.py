@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from steadyrl.core.configs import parse_config
-from steadyrl.core.configs.ddpg import DDPGConfig
+from steadyrl.algorithms.ddpg.config import DDPGConfig
+from steadyrl.core.presets import parse_config
 from steadyrl.core.signals import CATALOGUE
 from steadyrl.run import fork, train
 from steadyrl.store.run_directory import RunDirectory
@@ -44,7 +44,7 @@ def test_a_fork_with_another_seed_keeps_the_weights_and_changes_the_randomness(
     config: Any = small_config(checkpoints__keep=9)
     if algorithm != "ddpg":
         values = {"algorithm": algorithm, "total_env_steps": 320, "rollout_length": 64}
-        common = {"environment": {"id": "Pendulum-v1"}, "checkpoints": {"every_env_steps": 64}}
+        common = {"environment": {"id": "Pendulum-v1"}, "checkpoints": {"every": 64}}
         config = parse_config({**values, **common}, overrides={"checkpoints.keep": 9})
     _, parent = train(config, tmp_path / "parent")
     step = RunDirectory.open(parent).checkpoints.steps()[2]

@@ -94,7 +94,7 @@ def test_garbled_tables(tmp_path: Path, rows: list[list[str]], tail: bytes, lost
         run = ForeignRun(tmp_path)
     except SteadyError:
         return
-    steps = [step.env_steps for step in run.steps()]
+    steps = [step.taken for step in run.steps()]
     assert steps == sorted(set(steps))
 
 

@@ -11,7 +11,7 @@ import pytest
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.records import Step
 from steadyrl.experiments.gates import Gate, GateSet, Measured, gate_sets, interval, load_gates
-from steadyrl.experiments.statistics import Estimate
+from steadyrl.maths.statistics import Estimate
 
 
 def gate(**bounds: Any) -> Gate:

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from steadyrl.algorithms import ddpg
+from steadyrl.algorithms.ddpg import ddpg
+from steadyrl.algorithms.ddpg.config import DDPGConfig
 from steadyrl.cli.main import main
-from steadyrl.core.configs.ddpg import DDPGConfig
 from steadyrl.core.errors import TrainingDiverged
 from steadyrl.core.machine import MachineMeter
 from steadyrl.core.records import Finding, Intervention
@@ -48,7 +48,7 @@ def test_acting_goes_back_to_the_last_good_checkpoint_and_lowers_the_learning_ra
     (action,) = _events(path, "action")
     assert (action["remedy"], action["step"]) == ("R301", 3)
     assert told == [Intervention.from_json(action)]
-    assert (told[0].env_steps, told[0].told) == (60, "learning_rate 1e+30 -> 0.001 at 100")
+    assert (told[0].taken, told[0].told) == (60, "learning_rate 1e+30 -> 0.001 at 100")
     assert judge(path).interventions == told
     assert RunDirectory.open(path).config_in_force().value_of("learning_rate") == 1e-3
     (change,) = _events(path, "change")
@@ -181,7 +181,7 @@ def test_the_black_box_holds_the_batch_the_steps_and_a_replay_that_finds_it_agai
     assert main(["replay", str(path), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["first_bad_tensor"] == about["first_bad_tensor"]
-    assert 100 < found["env_steps"] < 120
+    assert 100 < found["taken"] < 120
 
 
 def test_a_fork_without_changes_repeats_its_parent_and_with_one_does_not(

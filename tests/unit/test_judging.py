@@ -15,10 +15,10 @@ import pytest
 from rich.console import Console
 
 from steadyrl import judging
+from steadyrl.algorithms.ddpg.config import DDPGConfig
 from steadyrl.cli.main import main
-from steadyrl.core.configs.ddpg import DDPGConfig
-from steadyrl.core.configs.run import EnvironmentConfig, RunConfig
 from steadyrl.core.records import Finding, Intervention, Step
+from steadyrl.core.run_config import EnvironmentConfig, RunConfig
 from steadyrl.experiments.candidates import candidates_for
 from steadyrl.experiments.trials import read_outcome
 from steadyrl.integrations.about import About, config_of
@@ -78,7 +78,7 @@ def quiet(path: Path) -> Path:
 def found(rule: str, severity: str = "severe", **more: Any) -> dict[str, Any]:
     """A finding as the run's own monitor recorded it."""
     told = {"rule": rule, "name": "x", "severity": severity, "message": "it was seen"}
-    return {"event": "finding", "step": 9, "env_steps": 900, "evidence": {}, **told, **more}
+    return {"event": "finding", "step": 9, "taken": 900, "evidence": {}, **told, **more}
 
 
 def action(step: int, **changes: tuple[Any, Any]) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def action(step: int, **changes: tuple[Any, Any]) -> dict[str, Any]:
         found="D001 non-finite-signal: q.mean is nan",
         found_at=9216,
         step=step,
-        env_steps=100 * step,
+        taken=100 * step,
         remedy="R301",
         changes=changes,
         because="R301 against C201 learning-rate-too-high (0.90)",
@@ -327,7 +327,7 @@ def test_a_run_that_was_made_longer_is_judged_by_its_new_end(tmp_path: Path) -> 
     longer = change(40, "total_env_steps", 4000, 6000)
     start = config_of_run().replaced({"total_env_steps": 4000})
     run = judged(recorded(tmp_path / "run", trace(), longer, config=start))
-    assert run.config.total_env_steps == 6000
+    assert run.config.budget == 6000
     assert run.window.progress == 1.0
     assert run.verdict.settings_changed == {"total_env_steps": (4000, 6000)}
     assert "changed since the start: total_env_steps 4000 -> 6000" in printed(run.verdict)
@@ -391,7 +391,7 @@ def test_live_diagnosed_and_rescued_a_run_gets_the_same_proposals(
     run = judged(recorded(tmp_path / "run", steps))
     assert run.verdict.block == block
     for remedy in REMEDIES.values():
-        assert remedy.propose(run.config, run.window) == remedy.propose(config, live.window)
+        assert remedy.proposal(run.config, run.window) == remedy.proposal(config, live.window)
     assert run.verdict.changes["R303"] == "reward_scale 1 -> 0.001"
     assert {"reward_scale": 0.001} in [c.changes for c in candidates_for(run)]
     assert [d.cause for d in run.verdict.diagnoses] == [d.cause for d in live.diagnose()]

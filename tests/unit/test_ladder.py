@@ -11,18 +11,18 @@ from typing import Any
 import pytest
 import yaml
 
+from steadyrl.algorithms.ddpg.config import DDPGConfig
 from steadyrl.cli.main import main
 from steadyrl.cli.trial_progress import estimate, steps_taken
-from steadyrl.core.configs import load_config
-from steadyrl.core.configs.ddpg import DDPGConfig
 from steadyrl.core.errors import ConfigError
+from steadyrl.core.presets import load_config
 from steadyrl.core.records import RunSummary, Step
 from steadyrl.experiments import ladder as ladder_module
 from steadyrl.experiments.gates import Gate, GateSet, Measured, gate_sets, interval, load_gates
 from steadyrl.experiments.ladder import Ladder, climb
 from steadyrl.experiments.rung_evidence import evidence
-from steadyrl.experiments.statistics import Estimate
 from steadyrl.experiments.trials import Outcome, Trial, read_outcome
+from steadyrl.maths.statistics import Estimate
 from steadyrl.store.run_directory import RunDirectory
 
 Make = Callable[..., DDPGConfig]
@@ -130,15 +130,15 @@ def played(monkeypatch: pytest.MonkeyPatch) -> Callable[[Play], None]:
                     store.append_step(Step(index + 1, 100 * (index + 1), seconds, signals))
                 for rule in severe:
                     store.append_event("finding", 1, rule=rule, severity="severe", evidence={},
-                                       name="x", message="y", env_steps=1)  # fmt: skip
+                                       name="x", message="y", taken=1)  # fmt: skip
                 store.write_summary(
                     RunSummary(
                         status=status,  # type: ignore[arg-type]
                         algorithm="ddpg",
-                        environment="x",
+                        task="x",
                         seed=trial.config.seed,
                         steps=len(returns),
-                        env_steps=100 * len(returns),
+                        taken=100 * len(returns),
                         seconds=1.0,
                     )
                 )

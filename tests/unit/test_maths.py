@@ -6,10 +6,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steadyrl.core.adam import Adam
-from steadyrl.core.networks import DenseNetwork, Output
-from steadyrl.core.normalize import RunningMoments
 from steadyrl.core.seeding import Generators, integer_seed
+from steadyrl.maths.normalize import RunningMoments
+from steadyrl.nets.adam import Adam
+from steadyrl.nets.dense import DenseNetwork, Output
 
 
 def _as_module(network: DenseNetwork) -> torch.nn.Sequential:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from steadyrl.cli.main import main
-from steadyrl.core.configs import parse_config
+from steadyrl.core.presets import parse_config
 from steadyrl.core.records import Step
 from steadyrl.report.milestones import _smoothed, measure
 from steadyrl.store.run_directory import RunDirectory
@@ -32,7 +32,7 @@ def run(tmp_path: Path) -> Path:
             "trpo.step_fraction": 0.0 if i == 3 else 0.5,
             "policy.kl": math.nan if i == 3 else 0.01,
             "setting.max_kl": 0.02 if i < 10 else 0.016,
-            "time.env_steps_per_second": 50.0,
+            "time.rate": 50.0,
         }
         store.append_step(Step(i + 1, 100 * (i + 1), float(i), signals))
     store.close()

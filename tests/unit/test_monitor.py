@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from steadyrl.core.configs import parse_config
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.presets import parse_config
 from steadyrl.core.records import Evidence, Severity, Step
+from steadyrl.core.run_config import RunConfig
+from steadyrl.core.traits import Trait
 from steadyrl.stability import monitor as monitor_module
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.rules import Case, Detector, Sighting, concerned
@@ -43,7 +44,7 @@ def test_a_rule_speaks_again_only_when_it_gets_worse() -> None:
     monitor = Monitor(detectors=[rule()])
     found = spoken(monitor, 0.0, 1.0, 1.0, 3.0, 2.0, 3.0)
     assert found == [("D900", 2, "note"), ("D900", 4, "severe")]
-    assert [(f.rule, f.env_steps) for f in monitor.findings] == [("D900", 20), ("D900", 40)]
+    assert [(f.rule, f.taken) for f in monitor.findings] == [("D900", 20), ("D900", 40)]
 
 
 def test_a_sighting_without_a_severity_has_that_of_its_rule() -> None:
@@ -101,28 +102,29 @@ def test_a_rule_looks_once_its_first_signal_and_one_of_its_alternatives_are_ther
 
 
 @pytest.mark.parametrize(
-    ("algorithms", "family", "asked"),
+    ("traits", "family", "asked"),
     [
-        (("any",), "ppo", True),
-        (("ppo", "trpo"), "ppo", True),
-        (("ppo", "trpo"), "ddpg", False),
-        (("ddpg",), "td3", True),  # judged by DDPG's rules
-        (("ddpg",), "unknown", True),
+        ((), "ppo", True),
+        (("on_policy",), "ppo", True),
+        (("on_policy",), "ddpg", False),
+        (("off_policy", "climbs_values"), "td3", True),
+        (("off_policy", "climbs_values"), "dqn", False),
+        (("off_policy",), "unknown", True),
     ],
 )
 def test_a_rule_is_asked_where_its_algorithm_may_be_at_work(
-    algorithms: tuple[str, ...], family: str, asked: bool
+    traits: tuple[Trait, ...], family: str, asked: bool
 ) -> None:
-    assert concerned(algorithms, foreign(family)) is asked
-    assert concerned(algorithms, None)
-    monitor = Monitor(foreign(family), detectors=[rule(algorithms=algorithms)])
+    assert concerned(traits, foreign(family)) is asked
+    assert concerned(traits, None)
+    monitor = Monitor(foreign(family), detectors=[rule(traits=traits)])
     assert bool(spoken(monitor, 3.0)) is asked
 
 
 def test_the_budget_is_the_configs_if_it_knows_one() -> None:
-    assert Monitor(foreign("ppo", total_env_steps=50)).window.total_env_steps == 50
-    assert Monitor(foreign("ppo")).window.total_env_steps is None
-    assert Monitor().window.total_env_steps is None
+    assert Monitor(foreign("ppo", total_env_steps=50)).window.budget == 50
+    assert Monitor(foreign("ppo")).window.budget is None
+    assert Monitor().window.budget is None
 
 
 def test_what_rules_lacked_is_said_signal_by_signal() -> None:
@@ -145,7 +147,7 @@ def test_what_rules_lacked_is_said_signal_by_signal() -> None:
 def test_of_an_unknown_algorithm_only_what_every_run_should_have_is_missed(
     family: str, said: list[str]
 ) -> None:
-    rules = [rule("D901", reads=("y",), algorithms=("ppo",)), rule("D902", reads=("y",))]
+    rules = [rule("D901", reads=("y",), traits=("clipped",)), rule("D902", reads=("y",))]
     monitor = Monitor(foreign(family), detectors=rules)
     spoken(monitor, 0.0)
     assert list(monitor.unmeasured()) == said

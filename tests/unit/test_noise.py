@@ -13,14 +13,15 @@ import numpy as np
 import pytest
 import torch
 
-from steadyrl.algorithms.on_policy_learner import OnPolicyLearner
-from steadyrl.algorithms.ppo import add_gradients, descend
-from steadyrl.algorithms.training import prepare
+from steadyrl.algorithms.common.training import prepare
+from steadyrl.algorithms.ddpg.config import DDPGConfig
+from steadyrl.algorithms.on_policy.config import PPOConfig
+from steadyrl.algorithms.on_policy.learner import OnPolicyLearner
+from steadyrl.algorithms.on_policy.ppo import add_gradients, descend
 from steadyrl.cli.main import main
-from steadyrl.core.configs import parse_config
-from steadyrl.core.configs.ddpg import DDPGConfig
-from steadyrl.core.configs.ppo import PPOConfig
-from steadyrl.core.noise_scale import (
+from steadyrl.core.presets import parse_config
+from steadyrl.experience.rollout import Samples
+from steadyrl.maths.noise_scale import (
     NoiseMeter,
     NoiseScale,
     advise,
@@ -29,7 +30,6 @@ from steadyrl.core.noise_scale import (
     student_975,
     variance_ratio,
 )
-from steadyrl.experience.rollout import Samples
 from steadyrl.run import train
 from tests.conftest import Countdown
 

@@ -9,17 +9,19 @@ import gymnasium
 import numpy as np
 import pytest
 
-from steadyrl.algorithms import on_policy_learner
-from steadyrl.algorithms.on_policy_learner import OnPolicyLearner, collect, with_advantages
-from steadyrl.algorithms.training import Training, prepare
-from steadyrl.core.advantages import advantages
-from steadyrl.core.configs import load_config, parse_config
-from steadyrl.core.configs.ppo import OnPolicyConfig
-from steadyrl.core.conv_network import ConvNetwork
+from steadyrl.algorithms.common.training import Training, prepare
+from steadyrl.algorithms.on_policy import estimating
+from steadyrl.algorithms.on_policy.collecting import collect
+from steadyrl.algorithms.on_policy.config import OnPolicyConfig
+from steadyrl.algorithms.on_policy.estimating import with_advantages
+from steadyrl.algorithms.on_policy.learner import OnPolicyLearner
 from steadyrl.core.errors import ConfigError, TrainingDiverged
-from steadyrl.core.networks import DenseNetwork
+from steadyrl.core.presets import load_config, parse_config
 from steadyrl.environments.envs import Envs
 from steadyrl.experiments.verify_resume import compare_runs
+from steadyrl.maths.advantages import advantages
+from steadyrl.nets.convolutional import ConvNetwork
+from steadyrl.nets.dense import DenseNetwork
 from steadyrl.run import resume, train
 from steadyrl.scribe import Observers
 from steadyrl.store.run_directory import RunDirectory
@@ -58,8 +60,8 @@ def _config(algorithm: str, task: str, **overrides: Any) -> OnPolicyConfig:
         "rollout_length": 16,
         "hidden_sizes": [16, 16],
         "environment": {"id": task, "count": 2},
-        "evaluation": {"every_env_steps": 128, "episodes": 2},
-        "checkpoints": {"every_env_steps": 64},
+        "evaluation": {"every": 128, "episodes": 2},
+        "checkpoints": {"every": 64},
     }
     dotted = {name.replace("__", "."): value for name, value in overrides.items()}
     config = parse_config(values, overrides=dotted)
@@ -68,7 +70,7 @@ def _config(algorithm: str, task: str, **overrides: Any) -> OnPolicyConfig:
 
 
 def _parts(training: Training) -> tuple[OnPolicyLearner, Envs]:
-    learner, envs = training.learner, training.envs
+    learner, envs = training.learner, training.world
     assert isinstance(learner, OnPolicyLearner)
     assert isinstance(envs, Envs)
     return learner, envs
@@ -133,7 +135,7 @@ def test_observations_that_are_no_arrays_become_some(task: str, size: int) -> No
     learner, envs = _parts(training)
     assert learner.shape == (size,)
     assert set(np.unique(envs.observations)) == {0, 1}
-    assert next(training.steps).env_steps == 32
+    assert next(training.steps).taken == 32
 
 
 def test_one_sample_per_update() -> None:
@@ -176,7 +178,7 @@ def test_time_limits_learned_as_ends_are_seen_in_the_returns(
     learner, envs = _parts(prepare(config))
     learner.critic.forward = lambda inputs: inputs[:, :1] + 10.0  # type: ignore[method-assign]
     rollout = collect(learner, envs, config)
-    monkeypatch.setattr(on_policy_learner, "advantages", mistaken)
+    monkeypatch.setattr(estimating, "advantages", mistaken)
     assert with_advantages(learner, rollout, config)[1][
         "rollout.truncated_as_terminated"
     ] == pytest.approx(1.0)
@@ -227,7 +229,7 @@ def test_schedules_and_changes_survive_a_kill(
 
 # The field notes' table: version 1 and version 2.
 TABLE: dict[str, tuple[Any, Any]] = {
-    "batch": (2048, 32768),
+    "samples_per_update": (2048, 32768),
     "gamma": (0.99, 0.99),
     "gae_decay": (0.95, 0.98),
     "max_kl": (0.01, 0.02),

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from steadyrl.core.configs import parse_config
+from steadyrl.core.presets import parse_config
 from steadyrl.core.records import Step
 from steadyrl.experience.demonstrations import made
 from steadyrl.judging import open_run
@@ -43,11 +43,11 @@ def _run(path: Path, text: str = "plain", values: tuple[float, ...] = (0.0, 1.0)
         signals = {"eval.return_mean": value, "rollout.return_mean": value, "critic.loss": value}
         store.append_step(Step(number + 1, 100 * (number + 1), 1.0, signals))
     step: Any = text
-    finding = {"rule": text, "name": text, "severity": text, "message": text, "env_steps": text}
+    finding = {"rule": text, "name": text, "severity": text, "message": text, "taken": text}
     store.append_event("finding", step, evidence={text: 1.0}, **finding)
     store.append_event(text, step, **{text: text, "nested": {text: [text]}})
     store.close()
-    summary = dict.fromkeys(("status", "message", "env_steps", "seconds", "final_return"), text)
+    summary = dict.fromkeys(("status", "message", "taken", "seconds", "final_return"), text)
     (path / "summary.json").write_text(json.dumps(summary))
     return path
 
@@ -104,8 +104,8 @@ def _comparison(folder: Path, text: str) -> None:
         "final": estimate,
         "area": estimate,
         "time_to_threshold": None,
-        "env_steps": 100,
-        "curve": {"env_steps": [1.0], "value": [1.0], "low": [1.0], "high": [1.0]},
+        "taken": 100,
+        "curve": {"taken": [1.0], "value": [1.0], "low": [1.0], "high": [1.0]},
         **dict.fromkeys(figures, 0.5),
     }
     numbers = {"improvement": 0.5, "p_value": 0.2, "allowed": 0.05}

@@ -14,15 +14,15 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from steadyrl.algorithms import ppo, trpo
-from steadyrl.algorithms.on_policy_learner import OnPolicyLearner
-from steadyrl.core.advantages import advantages, explained_variance
-from steadyrl.core.configs import parse_config
-from steadyrl.core.configs.ppo import PPOConfig
-from steadyrl.core.configs.trpo import TRPOConfig
+from steadyrl.algorithms.on_policy import ppo, trpo
+from steadyrl.algorithms.on_policy.config import PPOConfig
+from steadyrl.algorithms.on_policy.learner import OnPolicyLearner
+from steadyrl.algorithms.on_policy.trpo_config import TRPOConfig
+from steadyrl.core.presets import parse_config
 from steadyrl.core.signals import Meter
 from steadyrl.environments.envs import Envs
 from steadyrl.experience.rollout import Samples
+from steadyrl.maths.advantages import advantages, explained_variance
 
 ARRAYS = np.load(Path(__file__).parent.parent / "data" / "sb3_parity.npz")
 TASKS = ["CartPole-v1", "Pendulum-v1"]

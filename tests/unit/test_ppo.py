@@ -12,20 +12,20 @@ import pytest
 import torch
 from gymnasium.spaces import Box
 
-from steadyrl.algorithms.on_policy_learner import OnPolicyLearner
-from steadyrl.algorithms.ppo import add_gradients, descend
-from steadyrl.algorithms.training import prepare
-from steadyrl.core.advantages import advantages
-from steadyrl.core.configs import parse_config
-from steadyrl.core.configs.ppo import PPOConfig
+from steadyrl.algorithms.common.training import prepare
+from steadyrl.algorithms.on_policy.config import PPOConfig
+from steadyrl.algorithms.on_policy.learner import OnPolicyLearner
+from steadyrl.algorithms.on_policy.ppo import add_gradients, descend
 from steadyrl.core.errors import ConfigError, EnvironmentFault
-from steadyrl.core.losses import clipped_surrogate, normalised, value_loss
-from steadyrl.core.networks import DenseNetwork
-from steadyrl.core.normalize import RewardScale
-from steadyrl.core.policies import Categorical, DiagonalGaussian, Policy, policy_for
+from steadyrl.core.presets import parse_config
 from steadyrl.core.records import Step
 from steadyrl.experience.rollout import Samples
 from steadyrl.experiments.verify_resume import compare_runs
+from steadyrl.maths.advantages import advantages
+from steadyrl.maths.losses import clipped_surrogate, normalised, value_loss
+from steadyrl.maths.normalize import RewardScale
+from steadyrl.maths.policies import Categorical, DiagonalGaussian, Policy, policy_for
+from steadyrl.nets.dense import DenseNetwork
 from steadyrl.run import resume, train
 from steadyrl.store.run_directory import RunDirectory
 
@@ -45,8 +45,8 @@ def ppo_config() -> Make:
             "epochs": 2,
             "hidden_sizes": [16, 16],
             "environment": {"id": "CartPole-v1", "count": 4},
-            "evaluation": {"every_env_steps": 128, "episodes": 2},
-            "checkpoints": {"every_env_steps": 128},
+            "evaluation": {"every": 128, "episodes": 2},
+            "checkpoints": {"every": 128},
         }
         dotted = {name.replace("__", "."): value for name, value in overrides.items()}
         config = parse_config(values, overrides=dotted)
@@ -351,7 +351,7 @@ def test_ppo_learns_to_balance(ppo_config: Make, tmp_path: Path) -> None:
         gamma=0.98,
         gae_decay=0.8,
         hidden_sizes=[64, 64],
-        evaluation__every_env_steps=4_000,
+        evaluation__every=4_000,
         evaluation__episodes=5,
     )
     summary, _ = train(config, tmp_path / "run")

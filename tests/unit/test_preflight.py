@@ -7,8 +7,8 @@ from typing import Any
 import gymnasium
 import pytest
 
-from steadyrl.core.configs import parse_config
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.presets import parse_config
+from steadyrl.core.run_config import RunConfig
 from steadyrl.environments import RESIDUAL_CONTROL
 from steadyrl.experiments.preflight import preflight
 from steadyrl.stability.check import check_config
@@ -61,7 +61,7 @@ def test_a_task_whose_end_is_free_is_checked_without_a_discount() -> None:
     config = _config(**{"gamma": 1.0, "environment.id": RESIDUAL_CONTROL})
     (concern,) = (c for c in check_config(config) if c.rule == "S007")
     assert "more than any penalty" in concern.message
-    assert REMEDIES["R306"].propose(config, Window(1000)) is None
+    assert REMEDIES["R306"].proposal(config, Window(1000)) is None
 
 
 def test_a_clone_without_an_environment_is_only_trained() -> None:

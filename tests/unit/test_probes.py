@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from steadyrl.algorithms.ddpg_learner import DDPGLearner
-from steadyrl.algorithms.on_policy_learner import OnPolicyLearner
-from steadyrl.algorithms.training import Training, prepare
-from steadyrl.core.configs import parse_config
-from steadyrl.core.configs.ddpg import DDPGConfig
+from steadyrl.algorithms.common.training import Training, prepare
+from steadyrl.algorithms.ddpg.config import DDPGConfig
+from steadyrl.algorithms.ddpg.learner import DDPGLearner
+from steadyrl.algorithms.on_policy.learner import OnPolicyLearner
+from steadyrl.core.presets import parse_config
 from steadyrl.experiments.fault_bench.substitutions import SUBSTITUTIONS
 from steadyrl.stability.causes import CAUSES
 from steadyrl.stability.probes import ask_all
@@ -50,7 +50,7 @@ def _said(training: Training, probe: str) -> str:
 
 def _another_step(training: Training, **changes: Any) -> None:
     """One more Step, with settings changed before it."""
-    steps = training.envs.steps_taken + training.live.now.log_every
+    steps = training.world.steps_taken + training.live.now.log_every
     for name, value in {"total_env_steps": steps, **changes}.items():
         training.live.change(name, value, step=0, because="test")
     next(training.steps)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from steadyrl.core.configs.ddpg import DDPGConfig
+from steadyrl.algorithms.ddpg.config import DDPGConfig
 from steadyrl.core.errors import ConfigError
 from steadyrl.experiments.executor import LocalExecutor, RayExecutor
 from steadyrl.experiments.trials import Trial, run_trial, run_trials

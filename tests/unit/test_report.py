@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from steadyrl.core.configs.ddpg import DDPGConfig
+from steadyrl.algorithms.ddpg.config import DDPGConfig
 from steadyrl.judging import open_run
 from steadyrl.report.curves import POINTS, curve, thin
 from steadyrl.report.html import write_report

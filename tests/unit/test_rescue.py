@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from steadyrl.algorithms.ddpg.config import DDPGConfig
 from steadyrl.cli.main import main
-from steadyrl.core.configs import load_config
-from steadyrl.core.configs.ddpg import DDPGConfig
+from steadyrl.core.presets import load_config
 from steadyrl.experiments.candidates import PLACEBO, Candidate, choose
 from steadyrl.experiments.proof import Measure, Proof, improves, measure_for, proof_of, score
 from steadyrl.experiments.rescue import rescue
@@ -235,7 +235,7 @@ def test_a_finished_trial_of_another_config_is_set_aside_and_run_anew(
     assert is_done(quick)
     assert not is_done(full)
     run_trial(full)
-    assert read_outcome("t", tmp_path / "t").env_steps == 400
+    assert read_outcome("t", tmp_path / "t").taken == 400
     assert (tmp_path / "t-abandoned-1" / "summary.json").exists()
 
 
@@ -288,9 +288,9 @@ def test_a_frozen_target_is_rescued_and_the_fix_is_proved(
             "hidden_sizes": [64, 64],
             "learning_starts": 300,
             "learning_rate": 2e-3,
-            "evaluation.every_env_steps": 250,
+            "evaluation.every": 250,
             "evaluation.episodes": 5,
-            "checkpoints.every_env_steps": 250,
+            "checkpoints.every": 250,
         },
     )
     file = tmp_path / "sick.yaml"

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from steadyrl.algorithms.ddpg.config import DDPGConfig
 from steadyrl.cli.main import main
-from steadyrl.core.configs.ddpg import DDPGConfig
-from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.records import Diagnosis
+from steadyrl.core.run_config import RunConfig
 from steadyrl.experiments.candidates import Candidate
 from steadyrl.experiments.rescue import Rescue, describe_fix, rescue
 from steadyrl.store.run_directory import RunDirectory
@@ -29,7 +29,7 @@ def _story(folder: Path) -> dict[str, Any]:
 def _drowned() -> RunConfig:
     """Rewards of 10,000: nothing is severe, and the critic's cause is as good as certain."""
     return config_of_walk("ppo", 1e4).replaced(
-        {"total_env_steps": 1280, "evaluation.episodes": 2, "evaluation.every_env_steps": 320}
+        {"total_env_steps": 1280, "evaluation.episodes": 2, "evaluation.every": 320}
     )
 
 

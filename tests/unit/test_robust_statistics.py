@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from steadyrl.stability.statistics import (
+from steadyrl.maths.robust import (
     MAD_TO_SIGMA,
     Floats,
     Trend,

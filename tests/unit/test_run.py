@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from steadyrl.algorithms import ddpg
-from steadyrl.algorithms.inspect_ddpg import inspect
-from steadyrl.core.configs.ddpg import DDPGConfig
+from steadyrl.algorithms.ddpg import ddpg
+from steadyrl.algorithms.ddpg.config import DDPGConfig
+from steadyrl.algorithms.ddpg.signals import inspect
 from steadyrl.core.errors import (
     CheckpointError,
     DiskError,
@@ -40,13 +40,13 @@ def test_a_run_directory_holds_what_it_promises(small_config: Make, tmp_path: Pa
     store = RunDirectory.open(path)
     assert store.config == config
     steps = list(store.steps())
-    assert [step.env_steps for step in steps] == list(range(20, 301, 20))
+    assert [step.taken for step in steps] == list(range(20, 301, 20))
     kinds = [event["event"] for event in store.events()]
     assert [kind for kind in kinds if kind != "finding"] == ["started"] + 3 * ["evaluation"]
     assert summary.status == "finished"
     written = store.summary()
     assert written is not None
-    assert written["env_steps"] == 300
+    assert written["taken"] == 300
     returns = [s.signals["eval.return_mean"] for s in steps if "eval.return_mean" in s.signals]
     assert written["final_return"] == pytest.approx(np.mean(returns))  # three in all
     assert written["best_return"] >= written["final_return"]
@@ -61,7 +61,7 @@ def test_tensorboard_mirrors_every_signal_under_its_tag(small_config: Make, tmp_
     steps = list(RunDirectory.open(tmp_path / "run").steps())
     for name in ("critic.loss", "actor.loss", "eval.return_mean", "rollout.return_mean"):
         mirrored = [(event.step, event.value) for event in events.Scalars(CATALOGUE[name].tag)]
-        recorded = [(s.env_steps, np.float32(s.signals[name])) for s in steps if name in s.signals]
+        recorded = [(s.taken, np.float32(s.signals[name])) for s in steps if name in s.signals]
         assert mirrored == recorded
     recorded_names = {name for step in steps for name in step.signals}
     assert set(events.Tags()["scalars"]) == {CATALOGUE[name].tag for name in recorded_names}
@@ -146,7 +146,7 @@ def test_a_run_can_be_made_longer_but_not_otherwise_changed(
         resume(path, overrides={"batch_size": 8})
     assert len(list(RunDirectory.open(path).steps())) == 15
     summary = resume(path, overrides={"total_env_steps": 400})
-    assert summary.env_steps == 400
+    assert summary.taken == 400
     train(small_config(total_env_steps=400), tmp_path / "long")
     # The longer run remembers that it was extended; nothing else may differ.
     differences = compare_runs(tmp_path / "long", path).differences

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from steadyrl.algorithms.ddpg.config import DDPGConfig
 from steadyrl.cli.main import main
-from steadyrl.core.configs.ddpg import DDPGConfig
 from steadyrl.core.records import Finding, RunSummary, Step
 from steadyrl.core.signals import CATALOGUE
 from steadyrl.run import Observers, resume, train
@@ -28,7 +28,7 @@ FINDING = Finding(
     name="non-finite",
     severity="severe",
     step=3,
-    env_steps=300,
+    taken=300,
     message="a number is none",
     evidence={"q.bound": float("nan")},
 )
@@ -51,10 +51,10 @@ def _summary(steps: int) -> RunSummary:
     return RunSummary(
         status="finished",
         algorithm="ddpg",
-        environment="Pendulum-v1",
+        task="Pendulum-v1",
         seed=0,
         steps=steps,
-        env_steps=100 * steps,
+        taken=100 * steps,
         seconds=1.0,
     )
 
@@ -80,12 +80,12 @@ def test_an_intact_run_has_no_problems(recorded: Path) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        '{"index": 4, "env_steps',
+        '{"index": 4, "taken',
         "[4, 400]",
-        '{"index": 4, "env_steps": 400, "seconds": 4.0}',
-        '{"index": "4", "env_steps": 400, "seconds": 4.0, "signals": {}}',
-        '{"index": 4, "env_steps": 400, "seconds": 4.0, "signals": {"critic.loss": "low"}}',
-        '{"index": 4, "env_steps": 400, "seconds": 4.0, "signals": {"critic.loss": [1]}}',
+        '{"index": 4, "taken": 400, "seconds": 4.0}',
+        '{"index": "4", "taken": 400, "seconds": 4.0, "signals": {}}',
+        '{"index": 4, "taken": 400, "seconds": 4.0, "signals": {"critic.loss": "low"}}',
+        '{"index": 4, "taken": 400, "seconds": 4.0, "signals": {"critic.loss": [1]}}',
     ],
 )
 def test_what_is_no_step_is_passed_over_and_told(recorded: Path, line: str) -> None:
@@ -119,7 +119,7 @@ def test_what_is_no_event_is_passed_over_and_told(recorded: Path, line: str) -> 
 def test_signals_that_are_not_finite_are_no_damage(recorded: Path) -> None:
     store = RunDirectory.open(recorded)
     assert [event["rule"] for event in store.events() if event["event"] == "finding"] == ["D001"]
-    line = '{"index": 4, "env_steps": 400, "seconds": 4, "signals": {"critic.loss": "-inf"}}'
+    line = '{"index": 4, "taken": 400, "seconds": 4, "signals": {"critic.loss": "-inf"}}'
     _replace_line(recorded / "steps.jsonl", 4, line)
     assert store.problems == []
 
@@ -243,7 +243,7 @@ def _mirrored(path: Path) -> list[tuple[int, float]]:
 
 def _recorded(path: Path) -> list[tuple[int, float]]:
     steps = RunDirectory.open(path).steps()
-    return [(s.env_steps, float(np.float32(s.signals["critic.loss"]))) for s in steps]
+    return [(s.taken, float(np.float32(s.signals["critic.loss"]))) for s in steps]
 
 
 @pytest.mark.parametrize("back", ["rewind", "abandon"])
@@ -287,7 +287,7 @@ def test_our_own_reader_sees_in_the_mirror_what_stands(recorded: Path) -> None:
     store.rewind(6, events=1, returns=0)
     store.close()
     shown = ForeignRun(recorded / "tensorboard")
-    assert [step.env_steps for step in shown.steps()] == [100, 200, 300, 400, 500, 600]
+    assert [step.taken for step in shown.steps()] == [100, 200, 300, 400, 500, 600]
     assert shown.problems == []
 
 

@@ -92,7 +92,7 @@ def test_a_monitor_is_added_unless_the_log_has_its_own_returns(tmp_path: Path) -
     log(tmp_path, "1.monitor.csv", "r,l,t\n8,30,2\n")
     run = ForeignRun(tmp_path)
     # Two environments side by side: ten steps of one are twenty of both.
-    assert [step.env_steps for step in run.steps()] == [1, 60]
+    assert [step.taken for step in run.steps()] == [1, 60]
     assert signal(run, "rollout.return_mean") == [None, 6.0]
     assert signal(run, "rollout.length_mean") == [None, 20.0]
     log(tmp_path, "progress.csv", "time/total_timesteps,rollout/ep_rew_mean\n5,1.0\n")
@@ -157,7 +157,7 @@ def test_a_log_without_numbers_says_so(tmp_path: Path) -> None:
     run = ForeignRun(log(tmp_path, text="a\n"))
     assert run.problems == ["it holds no numbers."]
     assert run.summary() == {
-        "status": "recorded", "message": "by own names", "env_steps": 0, "seconds": 0.0,
+        "status": "recorded", "message": "by own names", "taken": 0, "seconds": 0.0,
         "final_return": None, "best_return": None,
     }  # fmt: skip
 
@@ -166,7 +166,7 @@ def test_a_summary_prefers_evaluations_and_skips_what_is_no_number(tmp_path: Pat
     rows = "rollout.return_mean\n1\n9\n2\n"
     summary = ForeignRun(log(tmp_path, text=rows)).summary()
     assert (summary["final_return"], summary["best_return"]) == (4.0, 9.0)  # the mean of its end
-    assert (summary["env_steps"], summary["message"]) == (3, "by own names")
+    assert (summary["taken"], summary["message"]) == (3, "by own names")
     rows = "rollout.return_mean,eval.return_mean\n1,5\n9,inf\n2,4\n"
     summary = ForeignRun(log(tmp_path, text=rows)).summary()
     assert (summary["final_return"], summary["best_return"]) == (4.5, 5.0)

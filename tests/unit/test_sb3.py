@@ -68,7 +68,7 @@ def test_a_watched_model_learns_exactly_what_it_would_alone(kind: str, tmp_path:
 
 def test_ppo_is_measured_where_stable_baselines_is_silent(tmp_path: Path) -> None:
     steps = watched(model_of("ppo"), tmp_path / "run", 1024)
-    assert [step.env_steps for step in steps] == [256, 512, 768, 1024]
+    assert [step.taken for step in steps] == [256, 512, 768, 1024]
     signals = steps[-1].signals
     assert signals["policy.first_ratio_error"] < 1e-5
     assert 0.0 < signals["policy.kl_first_epoch"] < signals["policy.kl"] < 0.1
@@ -188,7 +188,7 @@ def test_a_number_that_is_none_is_found_before_the_model_raises(what: str, tmp_p
     verdict = judge(tmp_path / "run")
     assert verdict.headline == "sick"
     (finding,) = verdict.findings
-    assert (finding.rule, finding.env_steps) == ("D001", 301)
+    assert (finding.rule, finding.taken) == ("D001", 301)
     assert f"the {what} of environment 0" in finding.message
 
 
@@ -263,13 +263,11 @@ def test_the_log_of_stable_baselines_alone_is_read(tmp_path: Path) -> None:
     by_events = ForeignRun(tmp_path / "log")
     assert by_table.config.family == "ppo"
     for other in (by_lines, by_events):
-        ours = {
-            s.env_steps: s.signals["policy.kl"] for s in other.steps() if "policy.kl" in s.signals
-        }
+        ours = {s.taken: s.signals["policy.kl"] for s in other.steps() if "policy.kl" in s.signals}
         theirs = [s for s in by_table.steps() if "policy.kl" in s.signals]
         assert len(theirs) >= 4
         for step in theirs:
-            assert ours[step.env_steps] == pytest.approx(step.signals["policy.kl"], rel=1e-5)
+            assert ours[step.taken] == pytest.approx(step.signals["policy.kl"], rel=1e-5)
 
 
 def test_the_remedy_speaks_of_the_models_own_settings(tmp_path: Path) -> None:
@@ -315,9 +313,9 @@ def test_learning_on_goes_on_in_the_same_record(tmp_path: Path) -> None:
     for _ in range(3):
         model.learn(400, callback=callback, reset_num_timesteps=False)
     steps = list(RunDirectory.open(tmp_path / "run").steps())
-    assert [step.env_steps for step in steps] == [200, 400, 600, 800, 1000, 1200]
+    assert [step.taken for step in steps] == [200, 400, 600, 800, 1000, 1200]
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
-    assert RunDirectory.open(tmp_path / "run").config.total_env_steps == 1200
+    assert RunDirectory.open(tmp_path / "run").config.budget == 1200
     assert all(step.signals.get("replay.misaligned_share", 0.0) == 0.0 for step in steps)
 
 
@@ -330,7 +328,7 @@ def test_a_short_run_has_a_step_too(tmp_path: Path) -> None:
     callback = SteadyCallback(tmp_path / "run", say=lambda _: None)
     model_of("dqn").learn(300, callback=callback)
     (step,) = RunDirectory.open(tmp_path / "run").steps()
-    assert step.env_steps == 300
+    assert step.taken == 300
 
 
 def test_an_error_of_our_own_does_not_stop_the_model(

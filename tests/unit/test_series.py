@@ -185,7 +185,7 @@ def test_updates_become_steps_and_what_lies_between_is_reduced_as_declared() -> 
         rollout__undeclared=series([5, 9, 10, 15], [1.0, 2.0, 6.0, 8.0]),
         eval__return_mean=NOTHING,
     )
-    assert [(s.index, s.env_steps) for s in steps] == [(1, 10), (2, 20)]
+    assert [(s.index, s.taken) for s in steps] == [(1, 10), (2, 20)]
     expected = {"return_mean": 6.0, "reward_mean": 3.0, "reward_abs_max": 7.0, "undeclared": 3.0}
     for name, value in expected.items():
         assert [s.signals[f"rollout.{name}"] for s in steps] == [value, 8.0]
@@ -194,13 +194,13 @@ def test_updates_become_steps_and_what_lies_between_is_reduced_as_declared() -> 
 
 def test_what_comes_after_the_last_update_is_a_step_of_its_own() -> None:
     steps = steps_of(policy__kl=series([10, 20]), rollout__return_mean=series([5, 27]))
-    assert [s.env_steps for s in steps] == [10, 20, 27]
+    assert [s.taken for s in steps] == [10, 20, 27]
     assert steps[-1].signals == {"rollout.return_mean": 27.0}
 
 
 def test_without_updates_the_episodes_are_the_steps() -> None:
     steps = steps_of(rollout__return_mean=series([5, 9]), eval__return_mean=series([7]))
-    assert [s.env_steps for s in steps] == [5, 7, 9]
+    assert [s.taken for s in steps] == [5, 7, 9]
 
 
 def test_seconds_are_since_the_first_value_by_the_longest_series() -> None:
@@ -237,7 +237,7 @@ def test_a_long_log_is_thinned_evenly_and_keeps_its_end(
     count: int, thin: int, moments: list[int]
 ) -> None:
     steps = steps_of(thin, policy__kl=series(range(1, count + 1)))
-    assert [s.env_steps for s in steps] == moments
+    assert [s.taken for s in steps] == moments
     assert [s.index for s in steps] == list(range(1, len(moments) + 1))
 
 

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from steadyrl.core.final import final_mean, first_mean
-from steadyrl.experiments.statistics import (
+from steadyrl.maths.statistics import (
     Estimate,
     Floats,
     SignFlips,

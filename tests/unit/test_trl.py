@@ -57,7 +57,7 @@ def test_a_grpo_run_is_recorded_step_by_step(tmp_path: Path) -> None:
     callback = SteadyCallback(tmp_path / "run", say=lambda _: None)
     trainer = trained(tmp_path, count_a, 6, callback)
     steps = list(RunDirectory.open(tmp_path / "run").steps())
-    assert [step.env_steps for step in steps] == [1, 2, 3, 4, 5, 6]
+    assert [step.taken for step in steps] == [1, 2, 3, 4, 5, 6]
     logged = [row for row in trainer.state.log_history if "reward" in row]
     assert [step.signals["rollout.return_mean"] for step in steps] == [r["reward"] for r in logged]
     wanted = {"language.reference_kl", "policy.entropy", "policy.gradient_norm"}

@@ -11,18 +11,20 @@ import numpy as np
 import pytest
 import torch
 
-from steadyrl.algorithms import trpo
-from steadyrl.algorithms.on_policy_learner import OnPolicyLearner, collect, with_advantages
-from steadyrl.algorithms.training import prepare
-from steadyrl.core.configs import parse_config
-from steadyrl.core.configs.trpo import TRPOConfig
-from steadyrl.core.losses import normalised
-from steadyrl.core.networks import DenseNetwork
+from steadyrl.algorithms.common.training import prepare
+from steadyrl.algorithms.on_policy import trpo
+from steadyrl.algorithms.on_policy.collecting import collect
+from steadyrl.algorithms.on_policy.estimating import with_advantages
+from steadyrl.algorithms.on_policy.learner import OnPolicyLearner
+from steadyrl.algorithms.on_policy.trpo_config import TRPOConfig
+from steadyrl.core.presets import parse_config
 from steadyrl.core.records import Step
-from steadyrl.core.trust_region import Found, conjugate_gradient, line_search, no_direction
 from steadyrl.environments.envs import Envs
 from steadyrl.experience.rollout import Samples
 from steadyrl.experiments.verify_resume import compare_runs
+from steadyrl.maths.losses import normalised
+from steadyrl.maths.trust_region import Found, conjugate_gradient, line_search, no_direction
+from steadyrl.nets.dense import DenseNetwork
 from steadyrl.run import resume, train
 from steadyrl.scribe import Observers
 from steadyrl.stability.controllers.trust_region import adjust
@@ -43,8 +45,8 @@ def trpo_config() -> Make:
             "rollout_length": 32,
             "hidden_sizes": [16, 16],
             "environment": {"id": "CartPole-v1", "count": 2},
-            "evaluation": {"every_env_steps": 128, "episodes": 2},
-            "checkpoints": {"every_env_steps": 128},
+            "evaluation": {"every": 128, "episodes": 2},
+            "checkpoints": {"every": 128},
         }
         dotted = {name.replace("__", "."): value for name, value in overrides.items()}
         config = parse_config(values, overrides=dotted)
@@ -58,7 +60,7 @@ def _learner(config: TRPOConfig) -> tuple[OnPolicyLearner, Samples]:
     training = prepare(config)
     next(training.steps)
     learner = training.learner
-    envs = training.envs
+    envs = training.world
     assert isinstance(learner, OnPolicyLearner)
     assert isinstance(envs, Envs)
     data, _ = with_advantages(learner, collect(learner, envs, config), config)
@@ -333,7 +335,7 @@ def test_trpo_learns_to_balance(trpo_config: Make, tmp_path: Path) -> None:
         rollout_length=128,
         hidden_sizes=[64, 64],
         max_kl=0.02,
-        evaluation__every_env_steps=4_000,
+        evaluation__every=4_000,
         evaluation__episodes=5,
     )
     summary, path = train(config, tmp_path / "run")

@@ -121,7 +121,7 @@ train()
 
     summary = RunDirectory.open(tmp_path / "run").summary()
     assert summary is not None
-    assert (summary["status"], summary["env_steps"]) == (status, 100)
+    assert (summary["status"], summary["taken"]) == (status, 100)
     if "late" in ending:
         assert "too late" in summary["message"]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from steadyrl.core.configs.ddpg import DDPGConfig
+from steadyrl.algorithms.ddpg.config import DDPGConfig
 from steadyrl.core.errors import EnvironmentFault, StoreError
 from steadyrl.core.records import Step
 from steadyrl.environments.envs import Envs

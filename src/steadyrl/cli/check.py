@@ -8,7 +8,7 @@ import sys
 from dataclasses import asdict
 
 from steadyrl.cli.settings import parse_with_settings
-from steadyrl.core.configs import load_config
+from steadyrl.core.presets import load_config
 from steadyrl.stability.check import check_config
 
 EPILOG = """\

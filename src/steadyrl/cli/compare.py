@@ -11,8 +11,8 @@ from steadyrl.cli.engine import add_engine_flags, engine
 from steadyrl.cli.folder import claimed_folder
 from steadyrl.cli.progress import timed_lines
 from steadyrl.cli.settings import parse_setting_flags, parse_with_settings
-from steadyrl.core.configs import load_config
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.presets import load_config
+from steadyrl.core.run_config import RunConfig
 
 EPILOG = """\
 Every config runs on the same seeds. A variant of a config is written CONFIG+NAME=VALUE. The first

@@ -11,7 +11,7 @@ from steadyrl.cli.engine import add_engine_flags, engine
 from steadyrl.cli.folder import claimed_folder
 from steadyrl.cli.progress import timed_lines
 from steadyrl.cli.settings import parse_sizes, parse_with_settings
-from steadyrl.core.configs import load_config
+from steadyrl.core.presets import load_config
 
 EPILOG = """\
 Climbs from the smallest batch size on: several seeds per rung, judged by gates. A rung that passes

@@ -62,18 +62,18 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
 
 def _train_first(name: str, overrides: dict[str, object], after: int | None) -> Path:
     from steadyrl.cli.progress import TrainingProgress
-    from steadyrl.core.configs import load_config
+    from steadyrl.core.presets import load_config
     from steadyrl.run import default_name, train
 
     config = load_config(name, overrides)
-    steps = max(1, config.total_env_steps // 5) if after is None else after
+    steps = max(1, config.budget // 5) if after is None else after
     if steps < 1:
         raise ConfigError(
             f"--after {steps} is too small: gradients need a trained run, at least 1."
         )
-    config = config.replaced({"total_env_steps": steps})
+    config = config.replaced({config.unit.setting: steps})
     wanted = Path("runs") / f"noise-{default_name(config)}"
-    with TrainingProgress(f"training {name}", steps) as progress:
+    with TrainingProgress(f"training {name}", config) as progress:
         _, path = train(config, wanted, numbered=True, observers=progress.observers())
     return path
 
@@ -88,7 +88,7 @@ def _print(report: NoiseReport) -> None:
 
     console = Console(highlight=False)
     console.print(
-        f"[bold]{report.run}[/] at {report.env_steps:,} env steps, {report.content:,} transitions "
+        f"[bold]{report.run}[/] at {report.taken:,} env steps, {report.content:,} transitions "
         f"to draw from, batch {report.batch_size:,}",
         soft_wrap=True,
     )

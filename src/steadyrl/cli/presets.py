@@ -7,8 +7,8 @@ import json
 import sys
 from itertools import takewhile
 
-from steadyrl.core.configs import load_config, preset_names, preset_text
 from steadyrl.core.errors import ConfigError
+from steadyrl.core.presets import load_config, preset_names, preset_text
 
 EPILOG = """\
 examples:

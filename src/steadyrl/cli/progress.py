@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from steadyrl.core.records import Finding, Intervention, Step
+from steadyrl.core.run_config import RunConfig
 from steadyrl.report.findings import print_intervention
 
 if TYPE_CHECKING:
@@ -24,9 +25,9 @@ PLAIN_SECONDS = 15.0  # between two lines when stderr is not a terminal
 class TrainingProgress:
     """Shows where a run stands. Call it with every Step."""
 
-    def __init__(self, title: str, total_env_steps: int, *, quiet: bool = False) -> None:
+    def __init__(self, title: str, config: RunConfig, *, quiet: bool = False) -> None:
         self._console = Console(stderr=True, quiet=quiet)
-        self._title, self._total = title, total_env_steps
+        self._title, self._unit, self._total = title, config.unit, config.budget
         self._first: tuple[int, float] | None = None
         self._last_line = time.monotonic()
         self._latest = ""
@@ -41,7 +42,7 @@ class TrainingProgress:
             console=self._console,
             disable=quiet or not self._console.is_terminal,
         )
-        self._task = self._bar.add_task(title, total=total_env_steps, latest="")
+        self._task = self._bar.add_task(title, total=self._total, latest="")
 
     def __enter__(self) -> Self:
         self._bar.start()
@@ -58,17 +59,17 @@ class TrainingProgress:
     def __call__(self, step: Step) -> None:
         """Show a Step."""
         self._latest = describe_step(step) or self._latest
-        self._bar.update(self._task, completed=step.env_steps, latest=self._latest)
+        self._bar.update(self._task, completed=step.taken, latest=self._latest)
         evaluated = "eval.return_mean" in step.signals
         now = time.monotonic()
         if self._first is None:
-            self._first = (step.env_steps, now)
+            self._first = (step.taken, now)
         overdue = now - self._last_line > PLAIN_SECONDS
         if not self._console.is_terminal and (evaluated or overdue):
             self._last_line = now
-            left = self._estimate(step.env_steps, now)
+            left = self._estimate(step.taken, now)
             self._console.print(
-                f"{self._title}  {step.env_steps:,}/{self._total:,}  {left}  {self._latest}",
+                f"{self._title}  {step.taken:,}/{self._total:,}  {left}  {self._latest}",
                 highlight=False,
                 soft_wrap=True,
             )
@@ -77,7 +78,7 @@ class TrainingProgress:
         """A finding as it happens, with the command that explains it."""
         color = {"severe": "red", "warning": "yellow"}.get(finding.severity, "cyan")
         self._console.print(
-            f"[{color}]env step {finding.env_steps:,}  {finding.rule} {finding.name}[/]  "
+            f"[{color}]{self._unit.one} {finding.taken:,}  {finding.rule} {finding.name}[/]  "
             f"{escape(finding.message)}   [dim]steadyrl explain {finding.rule}[/]",
             highlight=False,
             soft_wrap=True,
@@ -93,12 +94,12 @@ class TrainingProgress:
 
         return Observers(step=self, finding=self.show_finding, action=self.show_action)
 
-    def _estimate(self, env_steps: int, now: float) -> str:
+    def _estimate(self, taken: int, now: float) -> str:
         assert self._first is not None
-        done, elapsed = env_steps - self._first[0], now - self._first[1]
+        done, elapsed = taken - self._first[0], now - self._first[1]
         if done <= 0:
             return "left ?"
-        seconds = round((self._total - env_steps) * elapsed / done)
+        seconds = round((self._total - taken) * elapsed / done)
         return f"left {seconds // 3600}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
 
 

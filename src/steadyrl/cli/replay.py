@@ -31,21 +31,23 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     store = RunDirectory.open(arguments.run)
     step, _, _ = store.checkpoints.load_latest()
     folder = claim_run_path(arguments.run / "blackbox" / "replay")
-    changes = {"log_every": store.config.environment.count, "evaluation.episodes": 0}
+    changes: dict[str, int] = {"evaluation.episodes": 0}
+    if store.config.has("log_every"):  # as finely as it can be recorded
+        changes["log_every"] = store.config.value_of("environment.count", 1)
     try:
         fork(arguments.run, step, changes, folder)
     except TrainingDiverged as error:
         sys.stderr.write(f"{error}\n")
-    found = _first_bad(folder)
+    found, unit = _first_bad(folder), store.config.unit
     if arguments.json:
         sys.stdout.write(json.dumps({"replay": str(folder), **found}) + "\n")
     elif found["first_bad_tensor"]:
         sys.stdout.write(
-            f"first bad tensor: {found['first_bad_tensor']}, after environment step "
-            f"{found['env_steps']:,}\nrecorded in {folder}\n"
+            f"first bad tensor: {found['first_bad_tensor']}, after {unit.one} "
+            f"{found['taken']:,}\nrecorded in {folder}\n"
         )
     else:
-        sys.stdout.write(f"nothing went wrong up to environment step {found['env_steps']:,}\n")
+        sys.stdout.write(f"nothing went wrong up to {unit.one} {found['taken']:,}\n")
     return 0
 
 
@@ -53,7 +55,7 @@ def _first_bad(folder: Path) -> dict[str, object]:
     from steadyrl.store.run_directory import RunDirectory
 
     store = RunDirectory.open(folder)
-    last = max((step.env_steps for step in store.steps()), default=0)
+    last = max((step.taken for step in store.steps()), default=0)
     boxes = [event for event in store.events() if event["event"] == "black box"]
     tensor = boxes[0]["first_bad_tensor"] if boxes else None
-    return {"first_bad_tensor": tensor, "env_steps": last}
+    return {"first_bad_tensor": tensor, "taken": last}

@@ -11,7 +11,7 @@ from steadyrl.cli.engine import add_engine_flags, engine
 from steadyrl.cli.folder import claimed_folder
 from steadyrl.cli.progress import timed_lines
 from steadyrl.cli.settings import parse_setting_flags, parse_with_settings
-from steadyrl.core.configs import load_config
+from steadyrl.core.presets import load_config
 
 EPILOG = """\
 Trains until something severe is found (or to the end: a likely cause of mere warnings is rescued

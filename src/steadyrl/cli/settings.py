@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from steadyrl.core.config import flatten, leaves, parse_scalar
-from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.errors import ConfigError
+from steadyrl.core.run_config import RunConfig
 
 EVERY_SETTING = """\
 Every setting of CONFIG is a flag as well, e.g. --seed 1 --environment.count 4;

@@ -10,8 +10,8 @@ from pathlib import Path
 from steadyrl.cli.main import INTERRUPTED
 from steadyrl.cli.progress import TrainingProgress
 from steadyrl.cli.settings import describe_settings, parse_with_settings
-from steadyrl.core.configs import load_config
 from steadyrl.core.errors import ConfigError
+from steadyrl.core.presets import load_config
 
 EPILOG = """\
 CONFIG is a preset name (see 'steadyrl presets') or a YAML file.
@@ -57,7 +57,7 @@ def _train(arguments: argparse.Namespace, overrides: dict[str, object]) -> int:
     from steadyrl.run import default_name, train
 
     path = arguments.runs / (arguments.name or default_name(config))
-    with TrainingProgress(path.name, config.total_env_steps, quiet=arguments.quiet) as progress:
+    with TrainingProgress(path.name, config, quiet=arguments.quiet) as progress:
         summary, path = train(
             config,
             path,
@@ -76,9 +76,8 @@ def _resume(arguments: argparse.Namespace, overrides: dict[str, object]) -> int:
     store = RunDirectory.open(path)
     for problem in store.problems:
         sys.stderr.write(f"warning: {path}: {problem}\n")
-    total = overrides.get("total_env_steps", store.config_in_force().total_env_steps)
-    steps = total if isinstance(total, int) else 0
-    with TrainingProgress(path.name, steps, quiet=arguments.quiet) as progress:
+    config = store.config_in_force().replaced(overrides)
+    with TrainingProgress(path.name, config, quiet=arguments.quiet) as progress:
         observers = progress.observers()
         summary = resume(path, overrides=overrides, observers=observers, guard=arguments.guard)
     return _conclude(summary.to_json(), path, as_json=arguments.json)

@@ -14,6 +14,8 @@ import orjson
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from steadyrl.core.run_config import RunConfig
+
 if TYPE_CHECKING:
     from steadyrl.experiments.executor import Executor
 
@@ -26,7 +28,7 @@ TAIL_BYTES = 32_768  # holds a Step or two
 
 @dataclass(frozen=True)
 class WatchedExecutor:
-    """Another executor, with a progress bar of the env steps its runs have taken."""
+    """Another executor, with a progress bar of how far its runs have come."""
 
     inner: Executor
 
@@ -50,7 +52,7 @@ class WatchedExecutor:
 
 def _run_of(item: Any) -> tuple[Path | None, int]:
     config = getattr(item, "config", None)
-    return getattr(item, "directory", None), getattr(config, "total_env_steps", 0)
+    return getattr(item, "directory", None), config.budget if isinstance(config, RunConfig) else 0
 
 
 class _Watch:
@@ -113,13 +115,13 @@ def estimate(done: int, left: int, seconds: float) -> str:
 
 
 def steps_taken(path: Path) -> int:
-    """Env steps of a run's last recorded Step, from the end of its file; 0 if there is none."""
+    """How far a run's last recorded Step is, from the end of its file; 0 if there is none."""
     try:
         with (path / "steps.jsonl").open("rb") as file:
             file.seek(0, 2)
             file.seek(max(0, file.tell() - TAIL_BYTES))
             lines = file.read().split(b"\n")
         # The piece after the last line end is torn or empty.
-        return int(orjson.loads(lines[-2])["env_steps"])
+        return int(orjson.loads(lines[-2])["taken"])
     except (OSError, ValueError, IndexError, KeyError):
         return 0

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from steadyrl.cli.settings import parse_with_settings
-from steadyrl.core.configs import load_config
+from steadyrl.core.presets import load_config
 
 EPILOG = """\
 Trains the config briefly twice: once unbroken, once killed with SIGKILL at random moments and
@@ -17,7 +17,7 @@ resumed. Every recorded signal and every array of the last checkpoint must agree
 
 examples:
   steadyrl verify-resume ddpg/stage1
-  steadyrl verify-resume my.yaml --env-steps 5000 --kills 5
+  steadyrl verify-resume my.yaml --length 5000 --kills 5
 """
 
 STEPS = 40  # Steps that the proof's runs are cut into
@@ -26,20 +26,22 @@ STEPS = 40  # Steps that the proof's runs are cut into
 def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     """Prove it, or show where the two runs part."""
     parser.add_argument("config", metavar="CONFIG", help="preset name or YAML file")
-    parser.add_argument("--env-steps", type=int, help="length (default: 1000 past learning_starts)")
+    parser.add_argument(
+        "--length", type=int, help="in the run's own unit (default: 1000 past learning_starts)"
+    )
     parser.add_argument("--kills", type=int, default=3, help="how often to kill (default 3)")
     parser.add_argument("--json", action="store_true", help="print the verdict as JSON on stdout")
     arguments, overrides = parse_with_settings(parser, argv)
     config = load_config(arguments.config, overrides)
-    length = arguments.env_steps or getattr(config, "learning_starts", 0) + 1000
-    config = config.replaced(
-        {
-            "total_env_steps": length,
-            "log_every": max(length // STEPS, config.environment.count),
-            "checkpoints.every_env_steps": max(length // 10, 1),
-            "evaluation.every_env_steps": max(length // 3, 1),
-        }
-    )
+    length = arguments.length or config.value_of("learning_starts", 0) + 1000
+    changes = {
+        config.unit.setting: length,
+        "checkpoints.every": max(length // 10, 1),
+        "evaluation.every": max(length // 3, 1),
+    }
+    if config.has("log_every"):
+        changes["log_every"] = max(length // STEPS, config.value_of("environment.count", 1))
+    config = config.replaced(changes)
     from steadyrl.experiments.verify_resume import verify_resume
 
     with tempfile.TemporaryDirectory(prefix="steadyrl-verify-") as folder:

@@ -35,7 +35,7 @@ def columns_of(records: Iterable[Mapping[str, Any]]) -> Columns | None:
     groups: dict[tuple[str, ...], tuple[list[int], list[list[Any]]]] = {}
     record: Mapping[str, Any] = {}
     for position, record in enumerate(records):
-        heads.append((record["index"], record["env_steps"], record["seconds"]))
+        heads.append((record["index"], record["taken"], record["seconds"]))
         signals = record["signals"]
         places, rows = groups.setdefault(tuple(signals), ([], []))
         places.append(position)

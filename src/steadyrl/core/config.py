@@ -7,14 +7,16 @@ from another file. `LiveConfig` is the only door through which a setting changes
 from __future__ import annotations
 
 import difflib
-from collections.abc import Hashable, Iterator, Mapping
-from typing import Any, Generic, Self, TypeVar, cast
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import Any, Generic, Literal, Self, TypeVar, cast
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.records import Change
+
+Changes = Literal["live", "fork", "start"]
 
 
 def setting(
@@ -25,12 +27,24 @@ def setting(
     above: float | None = None,
     high: float | None = None,
     below: float | None = None,
+    changes: Changes = "live",
 ) -> Any:
     """One setting: its default, what it means, and its bounds (`above`/`below` exclude the end).
 
-    A default of `...` says that there is none: the setting must be given.
+    A default of `...` says that there is none: the setting must be given. `changes` says when it
+    may become another: between two updates, where a run forks from a checkpoint, or never, because
+    networks or data of another shape would be needed.
     """
-    return Field(default, description=meaning, ge=low, gt=above, le=high, lt=below)
+    extra: dict[str, Any] = {} if changes == "live" else {"changes": changes}
+    return Field(
+        default,
+        description=meaning,
+        ge=low,
+        gt=above,
+        le=high,
+        lt=below,
+        json_schema_extra=extra or None,
+    )
 
 
 class Settings(BaseModel):
@@ -87,6 +101,9 @@ class LiveConfig(Generic[C]):
 
     def change(self, name: str, value: Any, *, step: int, because: str) -> Change:
         """Set one (dotted) setting from the next update on, and record why."""
+        when = changes_when(type(self._now), name)
+        if when != "live":
+            raise ConfigError(f"{name} cannot change while training: it may only {_WORDS[when]}.")
         before = dict(flatten(self._now.plain())).get(name)
         self._now = self._now.replaced({name: value})
         change = Change(name=name, before=before, after=value, step=step, because=because)
@@ -201,6 +218,33 @@ def group_of(model: type[Settings], name: str) -> type[Settings] | None:
     return kind if isinstance(kind, type) and issubclass(kind, Settings) else None
 
 
+_WORDS = {"fork": "change where a run forks from a checkpoint", "start": "be set at the start"}
+
+
+def changes_when(model: type[Settings], name: str) -> Changes:
+    """When the setting of this dotted name may become another; free names go by their mapping."""
+    head, _, rest = name.partition(".")
+    field = model.model_fields.get(head)
+    if field is None:
+        return "live"
+    group = group_of(model, head)
+    if rest and group is not None:
+        return changes_when(group, rest)
+    extra = field.json_schema_extra
+    when: Any = extra.get("changes", "live") if isinstance(extra, dict) else "live"
+    return cast(Changes, when)
+
+
+def refuse_at_a_fork(model: type[Settings], names: Iterable[str]) -> None:
+    """What can only be set at the start is no experiment with what was learned before."""
+    for name in names:
+        if changes_when(model, name) == "start":
+            raise ConfigError(
+                f"{name} cannot change where a run forks: it may only {_WORDS['start']}. Train "
+                "the changed config from its beginning."
+            )
+
+
 class Leaf(BaseModel):
     """A setting as the command line and the documentation see it."""
 
@@ -210,6 +254,7 @@ class Leaf(BaseModel):
     needed: bool  # there is no default: it must be given
     kind: str
     allowed: str
+    changes: Changes
 
 
 def leaves(model: type[Settings], prefix: str = "") -> Iterator[Leaf]:
@@ -236,6 +281,7 @@ def leaves(model: type[Settings], prefix: str = "") -> Iterator[Leaf]:
             needed=needed,
             kind=kind,
             allowed=", ".join(bounds),
+            changes=changes_when(model, name),
         )
 
 

@@ -21,7 +21,7 @@ class Step:
     """What one update (or `log_every` environment steps) measured."""
 
     index: int
-    env_steps: int
+    taken: int
     seconds: float
     signals: Mapping[str, float]
 
@@ -29,7 +29,7 @@ class Step:
         """As strict JSON: non-finite signals become the strings "nan", "inf", "-inf"."""
         return {
             "index": self.index,
-            "env_steps": self.env_steps,
+            "taken": self.taken,
             "seconds": round(self.seconds, 6),
             "signals": {name: number_to_json(value) for name, value in self.signals.items()},
         }
@@ -38,7 +38,7 @@ class Step:
     def from_json(cls, record: Mapping[str, Json]) -> Step:
         """The inverse of `to_json`."""
         signals = {name: float(value) for name, value in record["signals"].items()}
-        return cls(record["index"], record["env_steps"], record["seconds"], signals)
+        return cls(record["index"], record["taken"], record["seconds"], signals)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,7 @@ class Intervention:
     found: str  # the finding it answered: rule, name and message
     found_at: int  # env steps
     step: int  # of the checkpoint
-    env_steps: int  # of the checkpoint
+    taken: int  # of the checkpoint
     remedy: str
     changes: Mapping[str, tuple[Json, Json]]  # by setting: before, after
     because: str
@@ -86,7 +86,7 @@ class Intervention:
     @property
     def sentence(self) -> str:
         """What the guard did, for terminals and pages; `because` says why."""
-        return f"the guard went back to env step {self.env_steps:,} and changed {self.told}"
+        return f"the guard went back to env step {self.taken:,} and changed {self.told}"
 
     def to_json(self) -> dict[str, Json]:
         """As a plain dictionary."""
@@ -116,7 +116,7 @@ class Finding:
     name: str
     severity: Severity
     step: int
-    env_steps: int
+    taken: int
     message: str
     evidence: Mapping[str, float]
     concerns: Concern = "training"
@@ -184,10 +184,10 @@ class RunSummary:
 
     status: RunStatus
     algorithm: str
-    environment: str
+    task: str
     seed: int
     steps: int
-    env_steps: int
+    taken: int
     seconds: float
     message: str = ""
     last_signals: Mapping[str, float] = field(default_factory=dict)

@@ -20,8 +20,8 @@ import ale_py
 import gymnasium
 import numpy as np
 
-from steadyrl.core.configs.run import EnvironmentConfig
 from steadyrl.core.errors import EnvironmentFault
+from steadyrl.core.run_config import EnvironmentConfig
 from steadyrl.environments.backends import Array, Transitions
 
 LONGEST_LOG = 4096  # actions; a resumed run plays at most these and an episode again

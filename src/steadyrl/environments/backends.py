@@ -12,7 +12,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from steadyrl.core.configs.run import EnvironmentConfig
+from steadyrl.core.run_config import EnvironmentConfig
 
 Array = NDArray[Any]
 Flags = NDArray[np.bool_]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from steadyrl.core.configs.bc import BCConfig, DemonstrationsConfig
+from steadyrl.core.demonstrations_config import DemonstrationsConfig
 from steadyrl.core.errors import SteadyError
 from steadyrl.environments.assembly import AssemblyEnv, expert
 from steadyrl.experience.demonstration_files import read_demonstrations
@@ -25,13 +25,13 @@ def load_demonstrations(config: DemonstrationsConfig) -> Demonstrations:
     return data.without_zero_actions() if config.drop_zero_actions else data
 
 
-def learned_from(config: BCConfig) -> int | None:
+def learned_from(config: DemonstrationsConfig) -> int | None:
     """How many transitions a config would learn from; None if they cannot be had."""
     try:
-        count = len(load_demonstrations(config.demonstrations))
+        count = len(load_demonstrations(config))
     except SteadyError:
         return None  # training will say what is wrong with the file
-    return round((1.0 - config.demonstrations.validation_share) * count)
+    return round((1.0 - config.validation_share) * count)
 
 
 def scripted_demonstrations(trajectories: int, length: int, seed: int) -> Demonstrations:

@@ -18,12 +18,12 @@ import numpy as np
 from gymnasium.spaces import Box
 from numpy.typing import NDArray
 
-from steadyrl.core.configs.run import EnvironmentConfig
 from steadyrl.core.errors import EnvironmentFault, TrainingDiverged
-from steadyrl.core.finite import all_finite
+from steadyrl.core.run_config import EnvironmentConfig
 from steadyrl.core.seeding import integer_seed
 from steadyrl.environments.backends import Transitions
 from steadyrl.environments.make import make_backend
+from steadyrl.maths.finite import all_finite
 
 Array = NDArray[Any]
 

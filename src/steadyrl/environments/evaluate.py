@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.errors import EnvironmentFault
+from steadyrl.core.run_config import EnvironmentConfig
 from steadyrl.environments.envs import Envs, Episode
 
 LONGEST = 100_000  # steps after which an evaluation episode is taken to be endless
-Policy = Callable[[NDArray[Any]], NDArray[Any]]
+Acts = Callable[[NDArray[Any]], NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +38,26 @@ class Evaluation:
         }
 
 
-def evaluate(policy: Policy, config: RunConfig, *, index: int, gamma: float) -> Evaluation:
-    """Play one episode in each of `evaluation.episodes` copies, side by side.
+def evaluate(
+    policy: Acts,
+    environment: EnvironmentConfig,
+    *,
+    episodes: int,
+    seed: int,
+    index: int,
+    gamma: float,
+) -> Evaluation:
+    """Play one episode in each of so many copies, side by side.
 
     Evaluation `index` of a seed always meets the same episodes, so it needs no state of its own
     and two configs with one seed are judged on the same starts.
     """
-    count = config.evaluation.episodes
-    environment = config.environment.model_copy(update={"count": count})
-    with closing(Envs(environment, seed=config.seed, purpose=f"evaluation {index}")) as envs:
+    copies = environment.model_copy(update={"count": episodes})
+    with closing(Envs(copies, seed=seed, purpose=f"evaluation {index}")) as envs:
         return _play(policy, envs, gamma)
 
 
-def _play(policy: Policy, envs: Envs, gamma: float) -> Evaluation:
+def _play(policy: Acts, envs: Envs, gamma: float) -> Evaluation:
     """The first episode of each copy."""
     count = envs.count
     starts, discounted, discount = envs.observations.copy(), np.zeros(count), 1.0

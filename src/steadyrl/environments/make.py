@@ -8,11 +8,9 @@ from typing import Any
 import gymnasium
 from gymnasium.vector import AutoresetMode
 
-from steadyrl.core.configs.run import EnvironmentConfig
 from steadyrl.core.errors import EnvironmentFault
+from steadyrl.core.run_config import ATARI, EnvironmentConfig
 from steadyrl.environments.backends import Backend, SerialBackend, VectorBackend
-
-ATARI = "ALE/"
 
 
 def make_backend(config: EnvironmentConfig) -> Backend:

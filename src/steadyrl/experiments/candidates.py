@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.config import changes_when
+from steadyrl.core.run_config import RunConfig
 from steadyrl.core.seeding import derived_seed
 from steadyrl.experiments.proof import changes_the_task, improves, measure_for
 from steadyrl.experiments.trials import Outcome
@@ -16,8 +17,6 @@ from steadyrl.judging import Judged
 from steadyrl.stability.remedies import REMEDIES
 from steadyrl.stability.window import Window
 
-MAX_CANDIDATES = 3
-MAX_CLONES = 9  # cloning is cheap: everything that may help is tried and compared
 PLACEBO = "placebo (same config, other randomness)"
 PLACEBO_SEED = 900  # how far its randomness is from the config's own
 
@@ -44,9 +43,10 @@ def candidates_for(judged: Judged) -> list[Candidate]:
     for diagnosis in judged.verdict.diagnoses:
         for identity in diagnosis.remedies:
             _add(found, identity, f"{diagnosis.cause} {diagnosis.name}", config, window)
-    found = found[: MAX_CLONES if config.algorithm == "bc" else MAX_CANDIDATES]
-    # From where the others begin; a clone's seed also says which of its data are kept back.
-    restart = config.algorithm == "bc" or all(candidate.restart for candidate in found)
+    found = found[: config.remedies_tried]
+    # From where the others begin, if other randomness can begin there.
+    fixed = changes_when(type(config), "seed") == "start"
+    restart = fixed or all(candidate.restart for candidate in found)
     generator = np.random.default_rng(derived_seed(config.seed, "random fix"))
     for identity in generator.permutation(sorted(REMEDIES)):
         if _add(found, str(identity), "random fix", config, window):
@@ -66,11 +66,11 @@ def _add(
 ) -> bool:
     """Add a remedy's proposal, unless it has none or its changes are among them already."""
     remedy = REMEDIES[identity]
-    changes = remedy.propose(config, window)
+    changes = remedy.proposal(config, window)
     if not changes or any(candidate.changes == changes for candidate in found):
         return False
     name = f"{identity} {remedy.name}"
-    found.append(Candidate(name, origin, dict(changes), remedy.restart))
+    found.append(Candidate(name, origin, dict(changes), remedy.restarts(config, changes)))
     return True
 
 

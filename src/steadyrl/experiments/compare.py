@@ -16,12 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.records import without_nan
+from steadyrl.core.run_config import RunConfig
 from steadyrl.experiments.executor import HERE, Executor
 from steadyrl.experiments.history import Floats, History, read_history
-from steadyrl.experiments.statistics import (
+from steadyrl.experiments.trials import Trial, run_trials
+from steadyrl.maths.statistics import (
     ERROR_RATE,
     Estimate,
     SignFlips,
@@ -29,7 +30,6 @@ from steadyrl.experiments.statistics import (
     middle_half,
     probability_of_improvement,
 )
-from steadyrl.experiments.trials import Trial, run_trials
 from steadyrl.store.files import write_json
 from steadyrl.store.paths import relative_to
 
@@ -52,8 +52,8 @@ class Arm:
     time_to_threshold: float  # median over seeds; infinite if most never reach it
     seed_spread: float  # interquartile range of final returns
     seconds: float  # per run
-    env_steps: int
-    curve: Mapping[str, Sequence[float]]  # env_steps, IQM and middle half of the seeds
+    taken: int
+    curve: Mapping[str, Sequence[float]]  # taken, IQM and middle half of the seeds
     runs: Sequence[str]
 
 
@@ -231,7 +231,7 @@ def _arm(name: str, histories: Sequence[History], scores: Floats, threshold: flo
         time_to_threshold=float(np.median([h.reached(threshold) for h in histories])),
         seed_spread=final.high - final.low,
         seconds=float(np.mean([h.seconds for h in histories])),
-        env_steps=int(np.mean([h.total_env_steps for h in histories])),
+        taken=int(np.mean([h.total for h in histories])),
         curve=_curve(histories),
         runs=[h.path for h in histories],
     )
@@ -241,14 +241,14 @@ def _curve(histories: Sequence[History]) -> dict[str, list[float]]:
     """IQM over seeds on a common grid, with the middle half of them."""
     known = [h for h in histories if len(h.returns)]
     if not known:
-        return {"env_steps": [], "value": [], "low": [], "high": []}
-    last = min(h.env_steps[-1] for h in known)
-    first = max(h.env_steps[0] for h in known)
+        return {"taken": [], "value": [], "low": [], "high": []}
+    last = min(h.taken[-1] for h in known)
+    first = max(h.taken[0] for h in known)
     grid = np.linspace(first, max(first, last), GRID)
-    table = np.stack([np.interp(grid, h.env_steps, h.returns) for h in known])
+    table = np.stack([np.interp(grid, h.taken, h.returns) for h in known])
     points = [middle_half(table[:, i]) for i in range(GRID)]
     return {
-        "env_steps": grid.tolist(),
+        "taken": grid.tolist(),
         "value": [point.value for point in points],
         "low": [point.low for point in points],
         "high": [point.high for point in points],
@@ -282,15 +282,15 @@ def _refuse(configs: Mapping[str, RunConfig], seeds: int) -> None:
     if any(not config.evaluation.episodes for config in configs.values()):
         raise ConfigError("evaluation.episodes = 0: without evaluations nothing can be compared.")
     for name, config in configs.items():
-        every, budget = config.evaluation.every_env_steps, config.total_env_steps
+        every, budget = config.evaluation.every, config.budget
         if every > budget:
             raise ConfigError(
-                f"{name}: a run of {budget:,} env steps would end before its first evaluation. Set "
-                f"evaluation.every_env_steps ({every:,}) to a tenth of total_env_steps or less."
+                f"{name}: a run of {config.unit.of(budget)} would end before its first evaluation. "
+                f"Set evaluation.every ({every:,}) to a tenth of that or less."
             )
     if seeds < 2:
         raise ConfigError(f"seeds = {seeds}: one seed has no spread. Use {USUAL_SEEDS}.")
-    tasks = {config.environment.id for config in configs.values()}
+    tasks = {config.task for config in configs.values()}
     if len(tasks) > 1:
         raise ConfigError(
             f"the configs train on different environments ({', '.join(sorted(tasks))}): their "

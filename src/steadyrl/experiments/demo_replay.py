@@ -16,10 +16,10 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from steadyrl.algorithms.bc import within
-from steadyrl.algorithms.bc_learner import BCLearner
-from steadyrl.algorithms.training import prepare
-from steadyrl.core.configs.bc import BCConfig
+from steadyrl.algorithms.bc.bc import within
+from steadyrl.algorithms.bc.config import BCConfig
+from steadyrl.algorithms.bc.learner import BCLearner
+from steadyrl.algorithms.common.training import prepare
 from steadyrl.core.errors import ConfigError, EnvironmentFault
 from steadyrl.environments import ASSEMBLY
 from steadyrl.environments.demonstrated import load_demonstrations

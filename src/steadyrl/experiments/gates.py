@@ -22,7 +22,7 @@ from steadyrl.core.errors import ConfigError
 from steadyrl.core.final import final_mean, first_mean
 from steadyrl.core.records import Step
 from steadyrl.core.signals import CATALOGUE
-from steadyrl.experiments.statistics import Estimate, median_interval
+from steadyrl.maths.statistics import Estimate, median_interval
 
 # How often each look may answer by chance; together 5 %. Five seeds beyond a bound are 1 in 32.
 LOOKS = (0.032, 0.018)

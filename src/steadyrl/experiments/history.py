@@ -22,13 +22,13 @@ class History:
     """One run's evaluations and what it cost."""
 
     seed: int
-    env_steps: Floats
+    taken: Floats
     returns: Floats
     final: float
     status: str
     severe: Sequence[str]
     seconds: float
-    total_env_steps: int
+    total: int
     path: str
 
     @property
@@ -56,7 +56,7 @@ class History:
     def reached(self, threshold: float) -> float:
         """Env steps until the threshold was first reached; infinite if never."""
         above = np.flatnonzero(self.returns >= threshold)
-        return float(self.env_steps[above[0]]) if len(above) else math.inf
+        return float(self.taken[above[0]]) if len(above) else math.inf
 
 
 def read_history(outcome: Outcome) -> History:
@@ -66,12 +66,12 @@ def read_history(outcome: Outcome) -> History:
     summary = store.summary() or {}
     return History(
         seed=store.config.seed,
-        env_steps=np.array([step.env_steps for step in evaluated], dtype=float),
+        taken=np.array([step.taken for step in evaluated], dtype=float),
         returns=np.array([step.signals["eval.return_mean"] for step in evaluated]),
         final=outcome.final_return,
         status=outcome.status,
         severe=outcome.severe,
         seconds=float(summary.get("seconds", math.nan)),
-        total_env_steps=int(summary.get("env_steps", 0)),
+        total=int(summary.get("taken", 0)),
         path=str(outcome.path),
     )

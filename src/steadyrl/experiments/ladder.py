@@ -14,9 +14,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.records import without_nan
+from steadyrl.core.run_config import RunConfig
 from steadyrl.experiments.executor import HERE, Executor
 from steadyrl.experiments.gates import (
     LOOKS,
@@ -27,9 +27,9 @@ from steadyrl.experiments.gates import (
     interval,
 )
 from steadyrl.experiments.rung_evidence import evidence, speed
-from steadyrl.experiments.statistics import Estimate
 from steadyrl.experiments.trials import Outcome, Trial, run_trials
 from steadyrl.judging import judge
+from steadyrl.maths.statistics import Estimate
 from steadyrl.store.files import write_atomically, write_json
 from steadyrl.store.run_directory import RunDirectory
 
@@ -100,7 +100,7 @@ def climb(
     say: Callable[[str], None] = lambda _line: None,
 ) -> Ladder:
     """Climb as far as the gates allow. Run it again on the same folder and it goes on."""
-    if not hasattr(config, SETTING):
+    if not config.has(SETTING):
         raise ConfigError(
             f"algorithm '{config.algorithm}' has no {SETTING} to climb. Compare sizes of its own "
             "instead, e.g. 'steadyrl compare CONFIG CONFIG+minibatch_size=256'."
@@ -121,7 +121,7 @@ def climb(
     ladder = Ladder(name, gates_name, gates.about)
     passed: list[_Tried] = []
     for number, size in enumerate(sizes):
-        say(f"batch {size:,}: {seeds} seeds x {config.total_env_steps:,} env steps")
+        say(f"batch {size:,}: {seeds} seeds x {config.unit.of(config.budget)}")
         tried = _try_rung(config, size, gates, folder, seeds, passed, executor, say)
         ladder.rungs.append(tried.rung)
         say(f"batch {size:,}: {tried.rung.decision} ({_reasons(tried.rung)})")
@@ -187,7 +187,7 @@ def _trial(config: RunConfig, size: int, seed: int, gates: GateSet, folder: Path
 def _at(config: RunConfig, size: int) -> RunConfig:
     """The config at another batch size; learning starts no sooner than a batch is there."""
     changes: dict[str, Any] = {SETTING: size}
-    starts = getattr(config, "learning_starts", None)
+    starts = config.value_of("learning_starts")
     if starts is not None and starts < size:
         changes["learning_starts"] = size
     return config.replaced(changes)

@@ -15,9 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from steadyrl.algorithms.training import Training, prepare
+from steadyrl.algorithms.common.training import Training, prepare
 from steadyrl.core.errors import ConfigError
-from steadyrl.core.noise_scale import (
+from steadyrl.core.records import without_nan
+from steadyrl.core.seeding import derived_seed
+from steadyrl.maths.noise_scale import (
     FEWEST,
     Advice,
     NoiseScale,
@@ -26,8 +28,6 @@ from steadyrl.core.noise_scale import (
     noise_scale,
     variance_ratio,
 )
-from steadyrl.core.records import without_nan
-from steadyrl.core.seeding import derived_seed
 from steadyrl.store.run_directory import RunDirectory
 
 SCHEMES = ("drawn", "trajectory")
@@ -77,7 +77,7 @@ class NoiseReport:
     """Everything `steadyrl noise` tells."""
 
     run: str
-    env_steps: int
+    taken: int
     content: int  # transitions to draw from
     batch_size: int
     parts: Sequence[PartNoise]
@@ -118,7 +118,7 @@ def _measure(
 ) -> NoiseReport:
     config = training.live.now
     generator = np.random.default_rng(derived_seed(config.seed, "noise"))
-    batch = int(getattr(config, "batch_size", 0) or getattr(config, "minibatch_size", 0))
+    batch = config.samples_per_gradient
     parts = []
     for scheme in SCHEMES:
         say(f"{micro_batches} micro-batches of {STRETCH}, {scheme}")
@@ -131,7 +131,7 @@ def _measure(
         at_size[size] = noise_at(training, "drawn", size, draws, generator)
     return NoiseReport(
         run=str(path),
-        env_steps=training.envs.steps_taken,
+        taken=training.world.steps_taken,
         content=training.experience(),
         batch_size=batch,
         parts=parts,
@@ -148,7 +148,7 @@ def at_newest_checkpoint(path: Path) -> Iterator[Training]:
     store = RunDirectory.open(path)
     step, state, _ = store.checkpoints.load_latest()
     training = prepare(store.config)
-    with closing(training.envs):
+    with closing(training.world):
         training.load_state_dict(state)
         if not training.experience():
             raise ConfigError(f"{path}: nothing has been experienced yet at Step {step}.")

@@ -6,12 +6,11 @@ from contextlib import closing
 
 import numpy as np
 
-from steadyrl.algorithms.training import prepare
-from steadyrl.core.configs.bc import NO_ENVIRONMENT
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.algorithms.common.training import prepare
 from steadyrl.core.errors import SteadyError
-from steadyrl.core.horizon import horizon
+from steadyrl.core.run_config import EnvironmentConfig, RunConfig
 from steadyrl.environments.envs import Envs
+from steadyrl.maths.horizon import horizon
 from steadyrl.stability.check import Concern
 from steadyrl.stability.detectors import DEFAULT
 from steadyrl.stability.monitor import Monitor
@@ -32,18 +31,15 @@ def preflight(config: RunConfig) -> list[Concern]:
 
 
 def _training_concerns(config: RunConfig) -> list[Concern]:
-    length = getattr(config, "learning_starts", 0) + UPDATES
-    short = config.replaced(
-        {
-            "total_env_steps": length,
-            "log_every": max(20, config.environment.count),
-            "evaluation.episodes": 0,
-        }
-    )
+    length = config.value_of("learning_starts", 0) + UPDATES
+    changes = {config.unit.setting: length, "evaluation.episodes": 0}
+    if config.has("log_every"):
+        changes["log_every"] = max(20, config.value_of("environment.count", 1))
+    short = config.replaced(changes)
     rules = [rule for rule in DEFAULT if rule.id in INVARIANTS]
     monitor = Monitor(short, detectors=rules)
     training = prepare(short)
-    with closing(training.envs):
+    with closing(training.world):
         for step in training.steps:
             monitor.observe(step)
     texts = {rule.id: rule for rule in rules}
@@ -54,11 +50,12 @@ def _training_concerns(config: RunConfig) -> list[Concern]:
 
 
 def _environment_concerns(config: RunConfig) -> list[Concern]:
-    if config.environment.id == NO_ENVIRONMENT:
+    environment: EnvironmentConfig | None = config.value_of("environment")
+    if environment is None or not environment.exists:
         return []
     with (
-        closing(Envs(config.environment, seed=config.seed)) as first,
-        closing(Envs(config.environment, seed=config.seed)) as second,
+        closing(Envs(environment, seed=config.seed)) as first,
+        closing(Envs(environment, seed=config.seed)) as second,
     ):
         return _played(first, second, config)
 
@@ -96,7 +93,7 @@ def _termination_incentive(envs: Envs, rewards: np.ndarray, config: RunConfig) -
     if not failed or len(failed) < 0.9 * len(episodes) or rewards.max() >= 0:
         return []
     step_cost, worst = -float(np.median(rewards)), -float(rewards.min())
-    gamma = getattr(config, "gamma", 0.99)
+    gamma = config.value_of("gamma", 0.99)
     if worst >= 0.5 * step_cost * horizon(gamma):
         return []  # something, probably the end itself, costs as much as living on
     penalty = "Give failure a penalty near a step's cost / (1 - gamma)"

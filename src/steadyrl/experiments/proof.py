@@ -18,10 +18,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.experiments.executor import Executor
-from steadyrl.experiments.statistics import ERROR_RATE, rank_p
 from steadyrl.experiments.trials import Outcome, Trial, run_trials
+from steadyrl.maths.statistics import ERROR_RATE, rank_p
 
 Measure = Literal["return", "episode length", "health"]
 
@@ -113,7 +113,7 @@ def proof_of(
 
 def measure_for(config: RunConfig, changes: Mapping[str, Any]) -> Measure:
     """What runs are compared by: returns of different tasks cannot be, a clone is not played."""
-    if config.algorithm == "bc":
+    if config.is_a("cloning"):
         return "health"
     return "episode length" if changes_the_task(changes) else "return"
 

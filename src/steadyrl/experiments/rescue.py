@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.records import Diagnosis, Finding, without_nan
+from steadyrl.core.run_config import RunConfig
 from steadyrl.experiments.candidates import (
     Candidate,
     asked_for,
@@ -98,7 +98,7 @@ def rescue(
     for changes in also:
         config.replaced(changes)  # refuse a wrong change before hours are spent
     original = folder / "original"
-    say(f"training {config.total_env_steps:,} env steps until something severe is found")
+    say(f"training {config.unit.of(config.budget)} until something severe is found")
     findings, diagnoses, candidates = _plan(config, folder, original)
     candidates += [asked_for(changes) for changes in also]
     result = Rescue("no remedy", "", findings, diagnoses)

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.records import Step
+from steadyrl.core.run_config import RunConfig
 from steadyrl.experiments.gates import Measured
 
 GROWTH = 10.0  # times its beginning: worth calling growth
@@ -71,7 +71,7 @@ def speed(config: RunConfig, size: int, runs: Sequence[Measured]) -> dict[str, A
             first, last = trained[0], trained[-1]
             learned += last.signals["train.updates"] - first.signals["train.updates"]
             seconds += last.seconds - first.seconds
-    total = sum(run.steps[-1].env_steps for run in runs if run.steps)
+    total = sum(run.steps[-1].taken for run in runs if run.steps)
     elapsed = sum(run.steps[-1].seconds for run in runs if run.steps)
     rate = total / elapsed if elapsed else math.nan
     return {
@@ -79,5 +79,5 @@ def speed(config: RunConfig, size: int, runs: Sequence[Measured]) -> dict[str, A
         "device": "CPU" if math.isnan(gpu) else "GPU",
         "env_steps_per_second": rate,
         "samples_per_second": learned * size / seconds if seconds else math.nan,
-        "minutes": config.total_env_steps / rate / 60,
+        "minutes": config.budget / rate / 60,
     }

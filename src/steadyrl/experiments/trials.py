@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.errors import TrainingDiverged
 from steadyrl.core.final import final_mean
 from steadyrl.core.records import Finding
+from steadyrl.core.run_config import RunConfig
 from steadyrl.experiments.executor import Executor
 from steadyrl.run import GuardMode, fork, resume, train
 from steadyrl.stability.detectors.non_finite import RULE as NON_FINITE
@@ -51,7 +51,7 @@ class Outcome:
     severe: tuple[str, ...]  # ids of severe findings
     final_return: float  # of evaluations; of a clone without any, minus its squared error
     final_length: float
-    env_steps: int
+    taken: int
 
     @property
     def healthy(self) -> bool:
@@ -129,7 +129,7 @@ def read_outcome(name: str, path: Path) -> Outcome:
         severe=tuple(sorted(severe)),
         final_return=final("eval.return_mean") if evaluated else _fit(store),
         final_length=final("eval.length_mean"),
-        env_steps=int(summary.get("env_steps", 0)),
+        taken=int(summary.get("taken", 0)),
     )
 
 

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.errors import StoreError
 from steadyrl.core.records import Step
+from steadyrl.core.run_config import RunConfig
 from steadyrl.core.signals import CATALOGUE
 from steadyrl.store.checkpoints import has_checkpoint
 from steadyrl.store.files import write_atomically
@@ -93,7 +93,7 @@ def compare_runs(first: Path, second: Path) -> Verdict:
 
 def _step_differences(mine: Step, other: Step) -> list[str]:
     ours, theirs = _deterministic(mine), _deterministic(other)
-    if mine.env_steps != other.env_steps or ours.keys() != theirs.keys():
+    if mine.taken != other.taken or ours.keys() != theirs.keys():
         return [f"step {mine.index}: other environment steps or signals"]
     return [
         f"step {mine.index}: {name} {value!r} against {theirs[name]!r}"

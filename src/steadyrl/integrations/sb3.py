@@ -23,7 +23,7 @@ from stable_baselines3 import __version__ as sb3_version
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 
-from steadyrl.core.configs.foreign import Family
+from steadyrl.core.foreign_config import Family
 from steadyrl.core.records import Finding
 from steadyrl.integrations.about import (
     LOWER,
@@ -227,7 +227,7 @@ class SteadyCallback(BaseCallback):
         if isinstance(entropy_weight, float) and "policy.kl" in signals:
             signals["setting.entropy_weight"] = entropy_weight
         elapsed = max(now - self._clock, 1e-9)
-        signals["time.env_steps_per_second"] = (steps - self._at) / elapsed
+        signals["time.rate"] = (steps - self._at) / elapsed
         self._at, self._clock = steps, now
         self._respond(self.watch.record(steps, signals))
         if not self.watch.sick and steps - self._saved_at >= self._save_every:

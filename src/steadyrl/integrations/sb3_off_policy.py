@@ -15,8 +15,8 @@ from stable_baselines3.common.buffers import ReplayBuffer
 from torch import Tensor
 from torch.autograd.graph import register_multi_grad_hook
 
-from steadyrl.core.horizon import value_bound
 from steadyrl.integrations.sb3_common import flat, gradient_norm, observation_signals, unseen
+from steadyrl.maths.horizon import value_bound
 
 LOOKED_AT = 256  # transitions
 

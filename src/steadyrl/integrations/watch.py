@@ -2,7 +2,7 @@
 
     watch = steadyrl.Watch("runs/mine", family="ppo", total_env_steps=1_000_000)
     ...
-    watch.log(env_steps, {"policy.kl": kl, "eval.return_mean": score})
+    watch.log(taken, {"policy.kl": kl, "eval.return_mean": score})
     ...
     watch.close()
 
@@ -26,9 +26,9 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from steadyrl.core.catalogue import CATALOGUE
-from steadyrl.core.configs.foreign import Family
 from steadyrl.core.errors import SteadyError
 from steadyrl.core.final import final_mean
+from steadyrl.core.foreign_config import Family
 from steadyrl.core.machine import MachineMeter
 from steadyrl.core.records import Diagnosis, Finding, RunSummary, Step
 from steadyrl.integrations.about import About, config_of, say_on_stderr
@@ -87,13 +87,13 @@ class Watch:
         self._written("begin", self._begin)
         atexit.register(self._abandoned)  # Ctrl-C in somebody's learn() never reaches us
 
-    def log(self, env_steps: int, values: Mapping[str, Any]) -> list[Finding]:
+    def log(self, taken: int, values: Mapping[str, Any]) -> list[Finding]:
         """Take what was measured now; returns (and tells) what is newly found."""
-        return self.guarded(lambda: self._log(env_steps, values), [])
+        return self.guarded(lambda: self._log(taken, values), [])
 
-    def record(self, env_steps: int, signals: Mapping[str, float]) -> list[Finding]:
+    def record(self, taken: int, signals: Mapping[str, float]) -> list[Finding]:
         """Take signals under our own names, as they are."""
-        return self.guarded(lambda: self._take(env_steps, signals), [])
+        return self.guarded(lambda: self._take(taken, signals), [])
 
     def guarded(self, work: Callable[[], T], otherwise: T) -> T:
         """Do something that must not take the training down, whatever happens."""
@@ -112,19 +112,19 @@ class Watch:
             )
             return otherwise
 
-    def _log(self, env_steps: int, values: Mapping[str, Any]) -> list[Finding]:
+    def _log(self, taken: int, values: Mapping[str, Any]) -> list[Finding]:
         numbers = {name: v for name, value in values.items() if (v := self._number(name, value))}
         given = {name: found[0] for name, found in numbers.items()}
         signals = self._names.translate(given, self._past)
         signals = {name: v for name, v in signals.items() if name in CATALOGUE or telling(name)}
         self._advise(numbers, signals)
-        return self._take(env_steps, signals)
+        return self._take(taken, signals)
 
-    def _take(self, env_steps: int, signals: Mapping[str, float]) -> list[Finding]:
+    def _take(self, taken: int, signals: Mapping[str, float]) -> list[Finding]:
         machine = self._machine.read() if self._machine else {}
         index = self._last.index + 1 if self._last else 1
         seconds = time.monotonic() - self._began
-        step = Step(index, int(env_steps), seconds, {**signals, **machine})
+        step = Step(index, int(taken), seconds, {**signals, **machine})
         self._last = step
         for name in ("eval.return_mean", "rollout.return_mean"):
             if math.isfinite(step.signals.get(name, math.nan)):
@@ -136,12 +136,12 @@ class Watch:
             self._tell(finding)
         return findings
 
-    def not_finite(self, env_steps: int, message: str) -> list[Finding]:
+    def not_finite(self, taken: int, message: str) -> list[Finding]:
         """Take a number on its way that is none, before it gets into any signal; told once."""
         if any(finding.rule == NON_FINITE.id for finding in self._monitor.findings):
             return []
         last = self._last or Step(0, 0, 0.0, {})
-        finding = self._monitor.tell(NON_FINITE, message, replace(last, env_steps=env_steps))
+        finding = self._monitor.tell(NON_FINITE, message, replace(last, taken=taken))
         self._tell(finding)
         return [finding]
 
@@ -149,7 +149,7 @@ class Watch:
         record = {k: v for k, v in finding.to_json().items() if k != "step"}
         self.note("finding", **record)
         self._say(
-            f"env step {finding.env_steps:,}: {finding.severity}: {finding.rule} "
+            f"env step {finding.taken:,}: {finding.severity}: {finding.rule} "
             f"{finding.name}: {finding.message}"
         )
 
@@ -285,10 +285,10 @@ class Watch:
         return RunSummary(
             status=status,
             algorithm=self.config.family,
-            environment=self.config.environment.id,
+            task=self.config.task,
             seed=self.config.seed,
             steps=last.index,
-            env_steps=last.env_steps,
+            taken=last.taken,
             seconds=round(last.seconds, 3),
             message=message,
             last_signals=last.signals,

@@ -82,7 +82,7 @@ def _steadiness(story: dict[str, Any]) -> list[tuple[str, ...]]:
             "-" if arm["worst_drawdown"] is None else f"{arm['worst_drawdown']:.0%}",
             f"{arm['seed_spread']:,.3g}",
             f"{arm['seconds']:,.1f}",
-            f"{arm['env_steps']:,}",
+            f"{arm['taken']:,}",
         )
         for arm in story["arms"]
     ]
@@ -107,7 +107,7 @@ def _curves(story: dict[str, Any]) -> Chart:
     traces: list[dict[str, Any]] = []
     for number, arm in enumerate(story["arms"]):
         curve, color = arm["curve"], COLORS[number % len(COLORS)]
-        x = curve["env_steps"]
+        x = curve["taken"]
         traces.append(
             {
                 "x": [*x, *reversed(x)],

@@ -81,7 +81,7 @@ def print_findings(findings: Sequence[Finding], console: Console) -> None:
     for finding in findings:
         color = COLORS[finding.severity]
         console.print(
-            f"  [{color}]env step {finding.env_steps:>9,}  {finding.rule} {finding.name}[/]  "
+            f"  [{color}]env step {finding.taken:>9,}  {finding.rule} {finding.name}[/]  "
             f"{escape(finding.message)}",
             highlight=False,
             soft_wrap=True,
@@ -118,7 +118,7 @@ def _onset(verdict: Verdict) -> str:
     if not verdict.findings:
         return ""
     explained = verdict.diagnoses[0].explains if verdict.diagnoses else ()
-    steps = [f.env_steps for f in verdict.findings if not explained or f.rule in explained]
+    steps = [f.taken for f in verdict.findings if not explained or f.rule in explained]
     return f"{min(steps):,}"
 
 

@@ -121,7 +121,7 @@ def traces(
     found: list[Trace] = []
     for run, color in legend(list(series)):
         steps = series[run]
-        points = np.array([(s.env_steps, s.signals[name]) for s in steps if name in s.signals])
+        points = np.array([(s.taken, s.signals[name]) for s in steps if name in s.signals])
         if len(points):
             found += curve(run, np.column_stack((points[:, 0], smooth(points[:, 1]))), color)
     return found
@@ -166,9 +166,7 @@ def _verdict(name: str, verdict: Verdict) -> dict[str, Any]:
 
 
 def _findings(findings: Sequence[Finding]) -> list[Row]:
-    return [
-        (number(f.env_steps, ","), f.severity, f"{f.rule} {f.name}", f.message) for f in findings
-    ]
+    return [(number(f.taken, ","), f.severity, f"{f.rule} {f.name}", f.message) for f in findings]
 
 
 def _diagnoses(diagnoses: Sequence[Diagnosis], changes: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -193,9 +191,9 @@ def _facts(name: str, store: Recorded) -> Row:
     return (
         name,
         f"{summary.get('status', 'unknown')} {summary.get('message') or ''}",
-        store.config.environment.id,
-        "" if store.config.environment.id == "unknown" else str(store.config.seed),
-        number(summary.get("env_steps", 0), ","),
+        store.config.task,
+        "" if store.config.task == "unknown" else str(store.config.seed),
+        number(summary.get("taken", 0), ","),
         number(summary.get("seconds", 0), ",.0f"),
         number(summary.get("final_return"), ",.5g"),
         number(summary.get("best_return"), ",.5g"),

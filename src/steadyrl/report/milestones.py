@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from steadyrl.core.configs.ppo import OnPolicyConfig
 from steadyrl.core.records import Step
 from steadyrl.report.html import traces
 from steadyrl.report.names import distinct_names
@@ -41,7 +40,7 @@ class Milestones:
     """What one run reached, and when (env steps; NaN: not reached)."""
 
     run: str
-    env_steps: int
+    taken: int
     samples_per_update: int
     steps_per_second: float
     first_score: float
@@ -63,18 +62,17 @@ def measure_all(runs: Sequence[Path], levels: Sequence[float]) -> list[Milestone
 def measure(store: RunDirectory, levels: Sequence[float]) -> Milestones:
     """Read a run's milestones from its Steps."""
     steps = list(store.steps())
-    config = store.config
-    batch = config.batch if isinstance(config, OnPolicyConfig) else config.log_every
+    batch = store.config.samples_per_update
 
     def first(reached: Any) -> float:
-        return next((float(s.env_steps) for s in steps if reached(s.signals)), math.nan)
+        return next((float(s.taken) for s in steps if reached(s.signals)), math.nan)
 
     averages = _values(steps, AVERAGE)
     return Milestones(
         run=store.path.name,
-        env_steps=steps[-1].env_steps if steps else 0,
+        taken=steps[-1].taken if steps else 0,
         samples_per_update=batch,
-        steps_per_second=_mean(_values(steps, "time.env_steps_per_second")),
+        steps_per_second=_mean(_values(steps, "time.rate")),
         first_score=first(_scored),
         passed={
             level: first(lambda signals, level=level: signals.get(AVERAGE, -math.inf) >= level)
@@ -105,7 +103,7 @@ def row(found: Milestones) -> list[str]:
     """One run as text cells."""
     return [
         found.run,
-        f"{found.env_steps:,}",
+        f"{found.taken:,}",
         _count(found.first_score),
         *(_count(value) for value in found.passed.values()),
         _number(found.best, ".1f"),

@@ -26,15 +26,13 @@ def print_conclusion(path: Path) -> None:
     if len(evaluated) > 1:
         returns = [step.signals["eval.return_mean"] for step in evaluated]
         console.print(f"\nmean return of {len(returns)} evaluations")
-        last = evaluated[-1].env_steps
+        last = evaluated[-1].taken
         console.print(curve(returns, left="0", right=f"{last:,} env steps"), markup=False)
     summary = store.summary() or {}
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     table.add_row("run", str(path))
     table.add_row("status", f"{summary.get('status')} {summary.get('message', '')}".strip())
-    table.add_row(
-        "env steps", f"{summary.get('env_steps', 0):,} in {summary.get('seconds', 0):,} s"
-    )
+    table.add_row("env steps", f"{summary.get('taken', 0):,} in {summary.get('seconds', 0):,} s")
     if evaluated:
         final = evaluated[-1].signals
         spread, length = final["eval.return_std"], final["eval.length_mean"]

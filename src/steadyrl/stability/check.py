@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.records import Severity
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.checks import CHECKS
 from steadyrl.stability.rules import Check
 
@@ -27,7 +27,7 @@ def check_config(config: RunConfig, checks: Sequence[Check] = CHECKS) -> list[Co
     """Everything the static rules object to, most severe first."""
     concerns = []
     for rule in checks:
-        sighting = rule.check(config)
+        sighting = rule.objection(config)
         if sighting is not None:
             severity = sighting.severity or rule.severity
             concerns.append(

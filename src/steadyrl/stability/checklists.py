@@ -13,10 +13,10 @@ from typing import Literal
 
 import numpy as np
 
-from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.records import Finding, Step
+from steadyrl.core.run_config import RunConfig
+from steadyrl.maths.robust import Floats, trend
 from steadyrl.stability.check import check_config
-from steadyrl.stability.statistics import Floats, trend
 
 Phase = Literal["before", "early", "middle", "late"]
 PHASES: tuple[Phase, ...] = ("before", "early", "middle", "late")
@@ -85,14 +85,14 @@ class Line:
 
 def go_through(config: RunConfig, steps: Sequence[Step], findings: Sequence[Finding]) -> list[Line]:
     """Every item that concerns the run, phase by phase; phases not reached are not measured."""
-    total, lines = config.total_env_steps, []
+    total, lines = config.budget, []
     for item in ITEMS:
         start, end = BOUNDS.get(item.phase, (0.0, 0.0))
         record = Record(
             config,
-            [step for step in steps if start * total < step.env_steps <= end * total],
-            [step for step in steps if step.env_steps <= start * total],
-            [finding for finding in findings if start * total < finding.env_steps <= end * total],
+            [step for step in steps if start * total < step.taken <= end * total],
+            [step for step in steps if step.taken <= start * total],
+            [finding for finding in findings if start * total < finding.taken <= end * total],
         )
         answer = item.ask(record)
         if answer is not None:
@@ -107,16 +107,16 @@ def _no_objection(record: Record) -> Answer:
 
 
 def _evaluated(record: Record) -> Answer | None:
-    if record.config.algorithm == "bc":  # cloning needs no environment
+    if not record.config.is_a("acts"):
         return None
     episodes = record.config.evaluation.episodes
     return Answer(episodes > 0, f"{episodes} episodes per evaluation")
 
 
 def _clipped(record: Record) -> Answer | None:
-    if not hasattr(record.config, "gradient_clip") or record.config.algorithm != "ppo":
+    if not record.config.is_a("clipped") or not record.config.has("gradient_clip"):
         return None
-    clip = record.config.gradient_clip
+    clip = record.config.value_of("gradient_clip")
     return Answer(clip is not None, f"gradient_clip is {clip}")
 
 

@@ -70,7 +70,7 @@ def _weigh(cause: Cause, case: Case) -> Weight:
 
 def _possible(cause: Cause, case: Case) -> bool:
     """Whether the cause exists for this algorithm and explains anything that was found."""
-    return concerned(cause.algorithms, case.config) and any(
+    return concerned(cause.traits, case.config) and any(
         finding.rule in cause.explains for finding in case.findings
     )
 

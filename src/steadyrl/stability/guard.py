@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.records import Diagnosis
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.remedies import REMEDIES
 from steadyrl.stability.window import Window
 
@@ -43,7 +43,7 @@ def choose_action(
             remedy = REMEDIES[identity]
             if remedy.safety != "automatic" or identity in tried:
                 continue
-            changes = remedy.propose(config, window)
+            changes = remedy.proposal(config, window)
             if changes:
                 return Action(diagnosis, identity, changes)
     return None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.records import SEVERITIES, Diagnosis, Evidence, Finding, Step
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.detectors import DEFAULT
 from steadyrl.stability.diagnose import explain_findings
 from steadyrl.stability.rules import Case, Detector, Sighting, concerned
@@ -19,8 +19,8 @@ class Monitor:
         self, config: RunConfig | None = None, *, detectors: Sequence[Detector] = DEFAULT
     ) -> None:
         self.config = config  # in force: whoever changes a setting says so here
-        self.detectors = [rule for rule in detectors if concerned(rule.algorithms, config)]
-        self.window = Window((config.total_env_steps or None) if config else None)
+        self.detectors = [rule for rule in detectors if concerned(rule.traits, config)]
+        self.window = Window((config.budget or None) if config else None)
         self.findings: list[Finding] = []
         self._spoken: dict[str, int] = {}
 
@@ -63,7 +63,7 @@ class Monitor:
 
     def unmeasured(self) -> dict[str, list[str]]:
         """For each rule that could not look: the signals it lacked."""
-        unknown = self.config is not None and self.config.judged_as == "unknown"
-        rules = [r for r in self.detectors if not unknown or "any" in r.algorithms]
+        unknown = self.config is not None and self.config.traits is None
+        rules = [r for r in self.detectors if not (unknown and r.traits)]
         lacking = {rule.id: rule.lacks(self.window) for rule in rules}
         return {rule: names for rule, names in lacking.items() if names}

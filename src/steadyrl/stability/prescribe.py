@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from steadyrl.core.catalogue import CATALOGUE
-from steadyrl.core.configs import as_ours
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.foreign_config import as_ours
 from steadyrl.core.records import Diagnosis, told_change
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.remedies import REMEDIES
 from steadyrl.stability.window import Window
 
@@ -27,7 +27,7 @@ def prescriptions(
         return {}
     found = {}
     for identity in dict.fromkeys(name for d in diagnoses for name in d.remedies):
-        changes = REMEDIES[identity].propose(ours, window) or {}
+        changes = REMEDIES[identity].proposal(ours, window) or {}
         parts = []
         for name, after in changes.items():
             before = config.value_of(name)

@@ -9,20 +9,20 @@ are many to many, hence separate.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.config import changes_when
 from steadyrl.core.records import Concern, Evidence, Finding, Severity, Step
+from steadyrl.core.run_config import RunConfig
+from steadyrl.core.traits import Trait
 from steadyrl.stability.window import Window
 
 
-def concerned(algorithms: tuple[str, ...], config: RunConfig | None) -> bool:
-    """Whether a rule for these algorithms holds for a run; all do if nothing is known of it."""
-    if config is None or "any" in algorithms:
-        return True
-    return config.judged_as in (*algorithms, "unknown")
+def concerned(traits: tuple[Trait, ...], config: RunConfig | None) -> bool:
+    """Whether a rule for such algorithms holds for a run; all do if nothing is known of it."""
+    return config is None or config.traits is None or config.traits.issuperset(traits)
 
 
 Safety = Literal["automatic", "on_request", "advice"]
@@ -43,7 +43,7 @@ class Detector:
     calibrated_on: str
     detect: Callable[[Window, Mapping[str, float]], Sighting | None]
     concerns: Concern = "training"
-    algorithms: tuple[str, ...] = ("any",)
+    traits: tuple[Trait, ...] = ()  # of the algorithms it holds for; none: it holds for all
     references: tuple[str, ...] = ()
     any_of: tuple[str, ...] = ()  # signals that stand for one another; one of them is enough
 
@@ -60,7 +60,7 @@ class Detector:
             name=self.name,
             severity=sighting.severity or self.severity,
             step=step.index,
-            env_steps=step.env_steps,
+            taken=step.taken,
             message=sighting.message,
             evidence=sighting.evidence,
             concerns=self.concerns,
@@ -125,7 +125,7 @@ class Cause:
     remedies: tuple[str, ...]
     weigh: Callable[[Case], Weight]
     concerns: Concern = "training"
-    algorithms: tuple[str, ...] = ("any",)
+    traits: tuple[Trait, ...] = ()  # of the algorithms it holds for; none: it holds for all
     references: tuple[str, ...] = ()
 
 
@@ -138,8 +138,20 @@ class Remedy:
     effect: str
     safety: Safety
     propose: Callable[[RunConfig, Window], Mapping[str, Any] | None]
+    needs: tuple[str, ...] = ()  # settings without which there is nothing to change
+    traits: tuple[Trait, ...] = ()
     restart: bool = False  # true: old experience contradicts the change, so begin anew
     side_effects: str = ""
+
+    def proposal(self, config: RunConfig, window: Window) -> Mapping[str, Any] | None:
+        """What it would change in this run; nothing where it makes no sense."""
+        if config.traits is None or not concerned(self.traits, config):
+            return None
+        return self.propose(config, window) if config.has(*self.needs) else None
+
+    def restarts(self, config: RunConfig, changes: Iterable[str]) -> bool:
+        """Whether the changes must be tried from the beginning."""
+        return self.restart or any(changes_when(type(config), n) == "start" for n in changes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,4 +176,11 @@ class Check:
     why: str
     remedy: str
     check: Callable[[RunConfig], Sighting | None]
+    needs: tuple[str, ...] = ()  # settings without which there is nothing to check
+    traits: tuple[Trait, ...] = ()
     references: tuple[str, ...] = ()
+
+    def objection(self, config: RunConfig) -> Sighting | None:
+        """What it sees in a config that it concerns."""
+        concerns = concerned(self.traits, config) and config.has(*self.needs)
+        return self.check(config) if concerns else None

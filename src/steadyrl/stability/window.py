@@ -129,15 +129,15 @@ class _Ring:
 class Window:
     """What has been seen so far, through a view of fixed size."""
 
-    def __init__(self, total_env_steps: int | None = None) -> None:
-        self.total_env_steps = total_env_steps
+    def __init__(self, budget: int | None = None) -> None:
+        self.budget = budget
         self.step: Step | None = None
         self._rings: dict[str, _Ring] = {}
 
     @classmethod
-    def replayed(cls, columns: Columns, total_env_steps: int | None = None) -> Window:
+    def replayed(cls, columns: Columns, budget: int | None = None) -> Window:
         """The window at the end of a recorded run, of any length: as if it had been watched."""
-        window = cls(total_env_steps)
+        window = cls(budget)
         window.step = columns.last
         indices = np.array([index for index, _, _ in columns.heads], dtype=np.int64)
         for name, (positions, values) in columns.signals.items():
@@ -206,9 +206,9 @@ class Window:
     @property
     def progress(self) -> float:
         """Share of the budget used; NaN if the budget is not known."""
-        if not self.total_env_steps or self.step is None:
+        if not self.budget or self.step is None:
             return math.nan
-        return self.step.env_steps / self.total_env_steps
+        return self.step.taken / self.budget
 
     def missing(self, names: Iterable[str]) -> list[str]:
         """Those of the names that were never measured."""

@@ -18,7 +18,7 @@ def is_step(found: Any) -> bool:
     return (
         isinstance(found, dict)
         and type(found.get("index")) is int
-        and type(found.get("env_steps")) is int
+        and type(found.get("taken")) is int
         and type(found.get("seconds")) in (int, float)
         and isinstance(found.get("signals"), dict)
         and _are_numbers(found["signals"].values())
@@ -33,7 +33,7 @@ def is_event(found: Any) -> bool:
     try:
         if kind == "finding":
             finding = Finding.from_json(details)
-            return finding.severity in SEVERITIES and type(finding.env_steps) is int
+            return finding.severity in SEVERITIES and type(finding.taken) is int
         if kind == "action":
             return isinstance(Intervention.from_json(details).told, str)
         if kind == "change":

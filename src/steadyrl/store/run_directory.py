@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steadyrl.core.config import read_yaml
-from steadyrl.core.configs import parse_config
-from steadyrl.core.configs.run import RunConfig
 from steadyrl.core.errors import ConfigError, RunNotFound, StoreError
+from steadyrl.core.presets import parse_config
 from steadyrl.core.records import Change, RunSummary, Step
+from steadyrl.core.run_config import RunConfig
 from steadyrl.store.checkpoints import Checkpoints
 from steadyrl.store.files import JsonLines, disk_errors, write_atomically
 from steadyrl.store.intact import damage_problem, is_event, is_step, step_problems
@@ -36,7 +36,7 @@ class RunDirectory:
 
     def __init__(self, path: Path, config: RunConfig) -> None:
         self.path, self.config = path, config
-        self._mirrored = config.algorithm != "foreign"  # others keep a TensorBoard of their own
+        self._mirrored = config.mirrored
         self.checkpoints = Checkpoints(path / "checkpoints", keep=config.checkpoints.keep)
         self._steps = JsonLines(path / "steps.jsonl", is_step)
         self._events = JsonLines(path / "events.jsonl", is_event)
@@ -94,7 +94,7 @@ class RunDirectory:
             found = {
                 name: v for name, v in step.to_json()["signals"].items() if name[:5] == "eval."
             }
-            self.append_event("evaluation", step.index, env_steps=step.env_steps, **found)
+            self.append_event("evaluation", step.index, taken=step.taken, **found)
         if self._mirror is None:
             self._mirror_anew()
         else:

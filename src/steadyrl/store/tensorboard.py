@@ -42,7 +42,7 @@ class TensorBoardMirror:
             for name, value in step.signals.items()
         ]
         summary = Summary(value=values)
-        self._writer.add_event(Event(wall_time=wall_time, step=step.env_steps, summary=summary))
+        self._writer.add_event(Event(wall_time=wall_time, step=step.taken, summary=summary))
 
     def close(self) -> None:
         """Write what is pending and end the writer's thread."""

@@ -46,7 +46,7 @@ SIGNALS = (
         deterministic=False,
     ),
     signal(
-        "time.env_steps_per_second",
+        "time.rate",
         "environment steps per second since the last Step",
         "1/s",
         "time/fps",

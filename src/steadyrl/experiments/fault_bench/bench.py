@@ -17,10 +17,10 @@ from steadyrl.core.records import SEVERITIES, Diagnosis, Finding
 from steadyrl.experiments.executor import Executor
 from steadyrl.experiments.fault_bench import environments  # noqa: F401 - registers them
 from steadyrl.experiments.fault_bench.suite import Case, Suite
-from steadyrl.experiments.statistics import wilson
 from steadyrl.experiments.studies.c10_loss_jump import jumps
 from steadyrl.experiments.trials import Outcome, Trial, is_done, read_outcome, run_trial
 from steadyrl.judging import judge
+from steadyrl.maths.statistics import wilson
 
 # A fault is effective if it costs this share of what healthy runs gain over their start.
 EFFECTIVE_LOSS = 0.2
@@ -43,8 +43,8 @@ class Result:
     @property
     def detected_at(self) -> float:
         """Share of the budget used at the first finding of warning or worse."""
-        steps = [f.env_steps for f in self.findings if f.severity != "note"]
-        return min(steps) / self.case.config().total_env_steps if steps else math.nan
+        steps = [f.taken for f in self.findings if f.severity != "note"]
+        return min(steps) / self.case.config().budget if steps else math.nan
 
 
 def run_bench(

@@ -9,13 +9,13 @@ from steadyrl.experiments.fault_bench.suite import Fault, Suite, values
 
 COMMON: Mapping[str, Any] = {
     "algorithm": "bc",
-    "total_env_steps": 6000,
+    "total_gradient_steps": 6000,
     "log_every": 100,
     "hidden_sizes": [128, 128],
     "learning_rate": 1e-3,
     "std_floor": 0.05,
     "batch_size": 128,
-    "checkpoints": {"every_env_steps": 2000, "keep": 1},
+    "checkpoints": {"every": 2000, "keep": 1},
 }
 PATIENTS: Mapping[str, Mapping[str, Any]] = {
     "clone-one": COMMON,

@@ -16,7 +16,7 @@ COMMON: Mapping[str, Any] = {
     "learning_starts": 500,
     "learning_rate": 1e-3,
     "noise_std": 0.1,
-    "checkpoints": {"every_env_steps": 1000, "keep": 1},
+    "checkpoints": {"every": 1000, "keep": 1},
 }
 
 RESIDUAL = {
@@ -32,20 +32,20 @@ PATIENTS: Mapping[str, Mapping[str, Any]] = {
         **COMMON,
         "total_env_steps": 6000,
         "environment": {"id": "Pendulum-v1"},
-        "evaluation": {"every_env_steps": 300, "episodes": 5},
+        "evaluation": {"every": 300, "episodes": 5},
     },
     "point-mass": {
         **COMMON,
         "total_env_steps": 4000,
         "environment": {"id": "bench/PointMass-v0"},
-        "evaluation": {"every_env_steps": 200, "episodes": 5},
+        "evaluation": {"every": 200, "episodes": 5},
     },
     "residual": {
         **COMMON,
         "total_env_steps": 5000,
         "reward_scale": 0.001,
         "environment": {"id": "steadyrl/ResidualControl-v0", "settings": RESIDUAL},
-        "evaluation": {"every_env_steps": 250, "episodes": 5},
+        "evaluation": {"every": 250, "episodes": 5},
     },
 }
 

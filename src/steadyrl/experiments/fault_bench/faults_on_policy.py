@@ -8,7 +8,7 @@ from typing import Any
 from steadyrl.experiments.fault_bench.suite import Fault, Suite, distorted, values
 
 COMMON: Mapping[str, Any] = {
-    "checkpoints": {"every_env_steps": 10_000, "keep": 1},
+    "checkpoints": {"every": 10_000, "keep": 1},
     "hidden_sizes": [64, 64],
 }
 CARTPOLE: Mapping[str, Any] = {
@@ -18,7 +18,7 @@ CARTPOLE: Mapping[str, Any] = {
     "rollout_length": 128,
     "gamma": 0.98,
     "gae_decay": 0.9,
-    "evaluation": {"every_env_steps": 2048, "episodes": 5},
+    "evaluation": {"every": 2048, "episodes": 5},
 }
 POINT_MASS: Mapping[str, Any] = {
     **COMMON,
@@ -27,7 +27,7 @@ POINT_MASS: Mapping[str, Any] = {
     "rollout_length": 128,
     "gamma": 0.95,
     "gae_decay": 0.95,
-    "evaluation": {"every_env_steps": 2048, "episodes": 5},
+    "evaluation": {"every": 2048, "episodes": 5},
 }
 PENDULUM: Mapping[str, Any] = {
     **COMMON,
@@ -37,7 +37,7 @@ PENDULUM: Mapping[str, Any] = {
     "gamma": 0.9,
     "gae_decay": 0.95,
     "normalize_rewards": True,
-    "evaluation": {"every_env_steps": 4096, "episodes": 5},
+    "evaluation": {"every": 4096, "episodes": 5},
 }
 PPO: Mapping[str, Any] = {
     "algorithm": "ppo",

@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.core.seeding import derived_seed
-from steadyrl.experiments.candidates import MAX_CANDIDATES
 from steadyrl.experiments.executor import Executor
 from steadyrl.experiments.fault_bench import environments  # noqa: F401 - registers them
 from steadyrl.experiments.fault_bench.bench import Result, is_effective, share
@@ -24,6 +23,7 @@ from steadyrl.experiments.trials import Trial, is_done, read_outcome, run_trials
 from steadyrl.judging import judged
 from steadyrl.stability.remedies import REMEDIES
 
+ATTEMPTS = 3  # different prescriptions that may be tried
 ARMS = ("prescribed", "random", "lower learning rate", "none")
 FRESH = 500  # how far the repair's seed is from the case's own
 
@@ -66,13 +66,13 @@ def repair_rates(
     say(f"{len(patients)} effective setting faults")
     fixed: dict[str, set[str]] = {arm: set() for arm in ARMS}
     rates: dict[str, Any] = {}
-    for attempt in range(MAX_CANDIDATES):
+    for attempt in range(ATTEMPTS):
         due = [
             repair
             for repair in planned
             if repair.attempt == attempt and repair.result.case.name not in fixed[repair.arm]
         ]
-        say(f"attempt {attempt + 1} of {MAX_CANDIDATES}: {len(due)} re-runs")
+        say(f"attempt {attempt + 1} of {ATTEMPTS}: {len(due)} re-runs")
         _run_missing(due, executor)
         for repair in due:
             if not _still_effective(repair, healthy):
@@ -80,7 +80,7 @@ def repair_rates(
         if attempt == 0:
             rates |= {arm: share(len(fixed[arm]), len(patients)) for arm in ARMS}
     for arm in ("prescribed", "random"):
-        name = f"{arm}, within {MAX_CANDIDATES} re-runs"
+        name = f"{arm}, within {ATTEMPTS} re-runs"
         rates[name] = share(len(fixed[arm]), len(patients))
     cases = {result.case.name for result in patients}
     rates["not repaired by any prescription"] = sorted(cases - fixed["prescribed"])
@@ -133,15 +133,15 @@ def _repairs(result: Result, folder: Path) -> Iterator[Repair]:
     options = {
         identity: changes
         for identity, remedy in REMEDIES.items()
-        if (changes := remedy.propose(config, window))
+        if (changes := remedy.proposal(config, window))
     }
     named = [identity for diagnosis in result.diagnoses for identity in diagnosis.remedies]
     generator = np.random.default_rng(derived_seed(result.case.seed, result.case.name))
-    pace = "learning_rate" if hasattr(config, "learning_rate") else "max_kl"
+    pace = config.pace
     arms: dict[str, list[Mapping[str, Any]]] = {
         "prescribed": _distinct(named, options),
         "random": _distinct(generator.permutation(sorted(options)), options) or [{}],
-        "lower learning rate": [{pace: getattr(config, pace) / 3}],
+        "lower learning rate": [{pace: config.value_of(pace) / 3}],
         "none": [{}],
     }
     for arm, attempts in arms.items():
@@ -160,7 +160,7 @@ def _distinct(
         changes = options.get(str(identity))
         if changes is not None and changes not in found:
             found.append(changes)
-    return found[:MAX_CANDIDATES]
+    return found[:ATTEMPTS]
 
 
 def _still_effective(repair: Repair, healthy: Sequence[Result]) -> bool:

@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from steadyrl.algorithms import ddpg, on_policy_learner, ppo, training, trpo
-from steadyrl.core.adam import Adam
-from steadyrl.core.networks import DenseNetwork
+from steadyrl.algorithms.bc import trainer as cloning
+from steadyrl.algorithms.ddpg import ddpg
+from steadyrl.algorithms.on_policy import estimating, ppo, trpo
 from steadyrl.experience.replay import ReplayBuffer
+from steadyrl.nets.adam import Adam
+from steadyrl.nets.dense import DenseNetwork
 
 
 @contextmanager
@@ -182,7 +184,7 @@ def on_policy_terminal_mask_missing(strength: float) -> Any:
 
         return advantages
 
-    return _replaced(on_policy_learner, "advantages", make)
+    return _replaced(estimating, "advantages", make)
 
 
 def on_policy_truncation_as_termination(strength: float) -> Any:
@@ -228,7 +230,7 @@ def _other_data(change: Callable[[Any], Any]) -> Any:
 
         return load_demonstrations
 
-    return _replaced(training, "load_demonstrations", make)
+    return _replaced(cloning, "load_demonstrations", make)
 
 
 def actions_shuffled(strength: float) -> Any:

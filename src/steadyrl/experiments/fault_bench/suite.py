@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from steadyrl.core.configs import parse_config
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.presets import parse_config
+from steadyrl.core.run_config import RunConfig
 
 SEVERITIES = ("low", "medium", "high")
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from steadyrl.core.configs import load_config
+from steadyrl.core.presets import load_config
 from steadyrl.experiments.executor import Executor
-from steadyrl.experiments.statistics import Estimate, median_interval
 from steadyrl.experiments.studies.study import Answer, Found, Say, Study, Verdict, run_all
 from steadyrl.experiments.trials import Trial
+from steadyrl.maths.statistics import Estimate, median_interval
 from steadyrl.store.run_directory import RunDirectory
 
 DOCUMENTED = "batch 256 (61 %), as documented"

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from steadyrl.core.configs import load_config
+from steadyrl.core.presets import load_config
 from steadyrl.experiments.executor import Executor
-from steadyrl.experiments.statistics import ERROR_RATE, rank_p, share_interval
 from steadyrl.experiments.studies.study import (
     Answer,
     Found,
@@ -20,6 +19,7 @@ from steadyrl.experiments.studies.study import (
     together,
 )
 from steadyrl.experiments.trials import Outcome, Trial
+from steadyrl.maths.statistics import ERROR_RATE, rank_p, share_interval
 from steadyrl.store.run_directory import RunDirectory
 
 TASKS = {
@@ -43,7 +43,7 @@ def run(folder: Path, seeds: int, quick: bool, executor: Executor, say: Say) -> 
                         "learning_starts": size,
                         "seed": 300 + seed,
                         "total_env_steps": budget // (10 if quick else 1),
-                        "evaluation.every_env_steps": 1000,
+                        "evaluation.every": 1000,
                         "train_every": 2,
                     },
                 )

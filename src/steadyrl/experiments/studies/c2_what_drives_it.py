@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from steadyrl.core.configs import load_config
+from steadyrl.core.presets import load_config
 from steadyrl.experiments.executor import Executor
-from steadyrl.experiments.statistics import ERROR_RATE, rank_p, share_interval
 from steadyrl.experiments.studies.study import Answer, Found, Say, Study, Verdict, run_all
 from steadyrl.experiments.trials import Outcome, Trial
+from steadyrl.maths.statistics import ERROR_RATE, rank_p, share_interval
 
 CONTROL = "nothing"
 FACTORS: Mapping[str, Mapping[str, Any]] = {
@@ -47,7 +47,7 @@ def run(folder: Path, seeds: int, quick: bool, executor: Executor, say: Say) -> 
                     "learning_starts": 256,
                     "seed": 400 + seed,
                     "total_env_steps": 2_000 if quick else 20_000,
-                    "evaluation.every_env_steps": 1000,
+                    "evaluation.every": 1000,
                     **changes,
                 },
             )

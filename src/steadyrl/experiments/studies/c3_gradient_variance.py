@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from steadyrl.core.configs import load_config
-from steadyrl.core.noise_scale import variance_ratio
+from steadyrl.core.presets import load_config
 from steadyrl.experiments.executor import Executor
 from steadyrl.experiments.noise import SCHEMES, at_newest_checkpoint, noise_at
 from steadyrl.experiments.studies.study import Found, Say, Study, Verdict, run_all
 from steadyrl.experiments.trials import Trial
+from steadyrl.maths.noise_scale import variance_ratio
 
 SMALL, LARGE = 64, 512
 EXPECTED = LARGE / SMALL

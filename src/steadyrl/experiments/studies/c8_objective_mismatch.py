@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from steadyrl.core.configs import load_config
+from steadyrl.core.presets import load_config
 from steadyrl.experiments.executor import Executor
-from steadyrl.experiments.statistics import median_interval
 from steadyrl.experiments.studies.study import Answer, Found, Say, Study, Verdict
 from steadyrl.experiments.trials import Trial, read_outcome, run_trial
+from steadyrl.maths.statistics import median_interval
 from steadyrl.store.run_directory import RunDirectory
 
 DOCUMENTED = 0.05

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from steadyrl.core.configs import load_config
+from steadyrl.core.presets import load_config
 from steadyrl.core.records import without_nan
 from steadyrl.experiments.executor import Executor
-from steadyrl.experiments.statistics import Estimate, SignFlips, median_interval
 from steadyrl.experiments.studies.study import Found, Say, Study, Verdict, run_all
 from steadyrl.experiments.trials import Outcome, Trial
+from steadyrl.maths.statistics import Estimate, SignFlips, median_interval
 
 # task -> its settings beyond the presets', and the budget
 TASKS: Mapping[str, tuple[Mapping[str, Any], int]] = {
@@ -39,7 +39,7 @@ def run(folder: Path, seeds: int, quick: bool, executor: Executor, say: Say) -> 
                     **changes,
                     "seed": seed,
                     "total_env_steps": budget // 10 if quick else budget,
-                    "evaluation.every_env_steps": budget // 12,
+                    "evaluation.every": budget // 12,
                 }
                 name = f"{task}: {version}, seed {seed}"
                 directory = folder / f"task{at}-version{number}-seed{seed}"

@@ -25,5 +25,5 @@ CAUSE = Cause(
     would_decide="'steadyrl demos inspect' on the file: conflicting actions for equal states.",
     remedies=("R392",),
     weigh=weigh,
-    algorithms=("bc",),
+    traits=("cloning",),
 )

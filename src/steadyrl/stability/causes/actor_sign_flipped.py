@@ -21,5 +21,5 @@ CAUSE = Cause(
     would_decide="It is decided: read the code that the remedy names.",
     remedies=("R390",),
     weigh=weigh,
-    algorithms=("ddpg",),
+    traits=("off_policy", "climbs_values"),
 )

@@ -37,5 +37,5 @@ CAUSE = Cause(
     would_decide="It is decided: read the sign of the loss.",
     remedies=("R390",),
     weigh=weigh,
-    algorithms=("ppo",),
+    traits=("on_policy", "clipped"),
 )

@@ -29,5 +29,5 @@ CAUSE = Cause(
     would_decide="It is decided by D114; a fork from before the jump with target_kl = 0.02 stays.",
     remedies=("R339", "R330"),
     weigh=weigh,
-    algorithms=("ppo",),
+    traits=("on_policy", "clipped"),
 )

@@ -37,5 +37,5 @@ CAUSE = Cause(
     would_decide="A run with a buffer of 100,000.",
     remedies=("R311",),
     weigh=weigh,
-    algorithms=("ddpg", "dqn"),
+    traits=("off_policy",),
 )

@@ -30,5 +30,5 @@ CAUSE = Cause(
     would_decide="A fork with clip_range = 0.2.",
     remedies=("R331",),
     weigh=weigh,
-    algorithms=("ppo",),
+    traits=("on_policy", "clipped"),
 )

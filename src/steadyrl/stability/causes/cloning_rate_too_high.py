@@ -34,5 +34,5 @@ CAUSE = Cause(
     would_decide="A fork with learning_rate / 10.",
     remedies=("R301",),
     weigh=weigh,
-    algorithms=("bc",),
+    traits=("cloning",),
 )

@@ -27,5 +27,5 @@ CAUSE = Cause(
     would_decide="A fork with learning_rate x 10.",
     remedies=("R302",),
     weigh=weigh,
-    algorithms=("bc",),
+    traits=("cloning",),
 )

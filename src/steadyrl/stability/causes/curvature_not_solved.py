@@ -23,5 +23,5 @@ CAUSE = Cause(
     would_decide="A fork with twice as many cg_iterations, or ten times the damping.",
     remedies=("R336",),
     weigh=weigh,
-    algorithms=("trpo",),
+    traits=("on_policy", "trust_region"),
 )

@@ -29,5 +29,5 @@ CAUSE = Cause(
     would_decide="A fork with damping = 0.1.",
     remedies=("R333",),
     weigh=weigh,
-    algorithms=("trpo",),
+    traits=("on_policy", "trust_region"),
 )

@@ -51,6 +51,6 @@ CAUSE = Cause(
     would_decide="A fork with std_floor = 0.05: the leaps must be gone at every batch size.",
     remedies=("R340", "R341", "R342", "R343", "R344", "R345", "R346", "R347", "R348"),
     weigh=weigh,
-    algorithms=("bc",),
+    traits=("cloning",),
     references=("Seitzer et al. 2022",),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steadyrl.core.horizon import horizon
+from steadyrl.maths.horizon import horizon
 from steadyrl.stability.rules import Case, Cause, Weight
 
 BLIND = 3.0  # steps ahead

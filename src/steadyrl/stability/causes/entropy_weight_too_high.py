@@ -39,5 +39,5 @@ CAUSE = Cause(
     would_decide="A fork with entropy_weight = 0.01.",
     remedies=("R332",),
     weigh=weigh,
-    algorithms=("ppo", "trpo"),
+    traits=("on_policy",),
 )

@@ -29,5 +29,5 @@ CAUSE = Cause(
     would_decide="A fork with noise_std = 0.1.",
     remedies=("R308",),
     weigh=weigh,
-    algorithms=("ddpg",),
+    traits=("off_policy", "climbs_values"),
 )

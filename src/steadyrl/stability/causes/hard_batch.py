@@ -34,5 +34,5 @@ CAUSE = Cause(
     would_decide="Measuring the batch with the last Step's weights: it has been, if a probe spoke.",
     remedies=("R344", "R345", "R347"),
     weigh=weigh,
-    algorithms=("bc",),
+    traits=("cloning",),
 )

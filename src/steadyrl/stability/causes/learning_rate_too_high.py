@@ -60,5 +60,5 @@ CAUSE = Cause(
     would_decide="A fork with learning_rate / 10 and nothing else changed.",
     remedies=("R301",),
     weigh=weigh,
-    algorithms=("ddpg", "dqn"),
+    traits=("off_policy",),
 )

@@ -30,5 +30,5 @@ CAUSE = Cause(
     would_decide="A run that begins to learn after five batches' worth of steps.",
     remedies=("R314",),
     weigh=weigh,
-    algorithms=("ddpg", "dqn"),
+    traits=("off_policy",),
 )

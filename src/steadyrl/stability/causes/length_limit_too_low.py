@@ -28,5 +28,5 @@ CAUSE = Cause(
     would_decide="A few completions with twice the length: do they end?",
     remedies=("R361",),
     weigh=weigh,
-    algorithms=("grpo",),
+    traits=("language",),
 )

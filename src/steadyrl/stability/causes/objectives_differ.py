@@ -32,5 +32,5 @@ CAUSE = Cause(
     would_decide="Recomputing the objective at the old weights: it must equal the one stored.",
     remedies=("R390",),
     weigh=weigh,
-    algorithms=("trpo",),
+    traits=("on_policy", "trust_region"),
 )

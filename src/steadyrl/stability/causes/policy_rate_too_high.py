@@ -54,6 +54,6 @@ CAUSE = Cause(
     would_decide="A fork with learning_rate / 10 and nothing else changed.",
     remedies=("R301",),
     weigh=weigh,
-    algorithms=("ppo",),
+    traits=("on_policy", "clipped"),
     references=("Andrychowicz et al. 2021",),
 )

@@ -31,5 +31,5 @@ CAUSE = Cause(
     would_decide="A fork with learning_rate x 10 and nothing else changed.",
     remedies=("R302",),
     weigh=weigh,
-    algorithms=("ppo",),
+    traits=("on_policy", "clipped"),
 )

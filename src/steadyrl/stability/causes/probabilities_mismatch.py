@@ -29,5 +29,5 @@ CAUSE = Cause(
     would_decide="It is decided: compare the two computations on one observation.",
     remedies=("R390",),
     weigh=weigh,
-    algorithms=("ppo", "trpo"),
+    traits=("on_policy",),
 )

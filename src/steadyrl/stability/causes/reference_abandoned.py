@@ -33,5 +33,5 @@ CAUSE = Cause(
     would_decide="A run with a tenth of the learning rate, or with beta = 0.01.",
     remedies=("R362",),
     weigh=weigh,
-    algorithms=("grpo",),
+    traits=("language",),
 )

@@ -40,6 +40,6 @@ CAUSE = Cause(
     would_decide="A run with reward_scale divided by the targets' spread.",
     remedies=("R303",),
     weigh=weigh,
-    algorithms=("ddpg", "dqn"),
+    traits=("off_policy",),
     references=("Henderson et al. 2018, reward scale",),
 )

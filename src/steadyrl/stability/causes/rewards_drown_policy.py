@@ -47,5 +47,5 @@ CAUSE = Cause(
     would_decide="A fork with normalize_rewards = true.",
     remedies=("R337",),
     weigh=weigh,
-    algorithms=("ppo",),
+    traits=("on_policy", "clipped"),
 )

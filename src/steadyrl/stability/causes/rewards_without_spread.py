@@ -35,6 +35,6 @@ CAUSE = Cause(
     would_decide="Printing the rewards of one prompt's completions beside their text.",
     remedies=("R360",),
     weigh=weigh,
-    algorithms=("grpo",),
+    traits=("language",),
     references=("DAPO, dynamic sampling",),
 )

@@ -28,5 +28,5 @@ CAUSE = Cause(
     would_decide="Reading the target's weights before and after an update.",
     remedies=("R304", "R390"),
     weigh=weigh,
-    algorithms=("ddpg",),
+    traits=("off_policy", "climbs_values"),
 )

@@ -35,5 +35,5 @@ CAUSE = Cause(
     would_decide="A fork with tau = 0.005 and nothing else changed.",
     remedies=("R304",),
     weigh=weigh,
-    algorithms=("ddpg",),
+    traits=("off_policy", "climbs_values"),
 )

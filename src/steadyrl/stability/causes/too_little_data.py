@@ -25,5 +25,5 @@ CAUSE = Cause(
     would_decide="A fork with more trajectories, or with dropout.",
     remedies=("R347", "R349"),
     weigh=weigh,
-    algorithms=("bc",),
+    traits=("cloning",),
 )

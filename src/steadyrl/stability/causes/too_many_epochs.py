@@ -34,5 +34,5 @@ CAUSE = Cause(
     would_decide="A fork with 10 epochs, or with target_kl = 0.02.",
     remedies=("R330",),
     weigh=weigh,
-    algorithms=("ppo",),
+    traits=("on_policy", "clipped"),
 )

@@ -34,6 +34,6 @@ CAUSE = Cause(
     would_decide="A fork with one update per environment step.",
     remedies=("R312",),
     weigh=weigh,
-    algorithms=("ddpg", "dqn"),
+    traits=("off_policy",),
     references=("Nikishin et al. 2022",),
 )

@@ -30,5 +30,5 @@ CAUSE = Cause(
     would_decide="Forks with max_kl = 0.01 and 0.03.",
     remedies=("R334", "R338"),
     weigh=weigh,
-    algorithms=("trpo",),
+    traits=("on_policy", "trust_region"),
 )

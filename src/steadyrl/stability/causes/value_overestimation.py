@@ -25,5 +25,5 @@ CAUSE = Cause(
     would_decide="A fork with twin_critics = true.",
     remedies=("R313",),
     weigh=weigh,
-    algorithms=("ddpg",),
+    traits=("off_policy", "climbs_values"),
 )

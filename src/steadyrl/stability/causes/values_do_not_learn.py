@@ -34,5 +34,5 @@ CAUSE = Cause(
     "not, better inputs.",
     remedies=("R335",),
     weigh=weigh,
-    algorithms=("ppo", "trpo"),
+    traits=("on_policy",),
 )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Check, Sighting
 
 
 def check(config: RunConfig) -> Sighting | None:
     """Read from the config alone."""
-    batch = getattr(config, "batch_size", None)
+    batch = config.value_of("batch_size")
     if batch != 1:
         return None
     return Sighting("batch_size is 1", {"batch_size": 1})
@@ -22,4 +22,5 @@ CHECK = Check(
     why="Gradients are pure noise, and statistics over a batch are undefined.",
     remedy="Use 64 or more.",
     check=check,
+    needs=("batch_size",),
 )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from steadyrl.core.configs.bc import BCConfig
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Check, Sighting
 
 SHARE = 0.5
@@ -11,15 +10,13 @@ SHARE = 0.5
 
 def check(config: RunConfig) -> Sighting | None:
     """Batch size against what the config would learn from."""
-    if not isinstance(config, BCConfig):
-        return None
     from steadyrl.environments.demonstrated import learned_from  # loads Gymnasium: only if needed
 
-    count = learned_from(config)
-    if count is None or config.batch_size <= SHARE * count:
+    count, size = learned_from(config.value_of("demonstrations")), config.value_of("batch_size")
+    if count is None or size <= SHARE * count:
         return None
-    share = config.batch_size / count
-    return Sighting(f"batch_size {config.batch_size} is {share:.0%} of the data", {"share": share})
+    share = size / count
+    return Sighting(f"batch_size {size} is {share:.0%} of the data", {"share": share})
 
 
 CHECK = Check(
@@ -31,4 +28,6 @@ CHECK = Check(
     "not the sample repetition that does harm (see the study C10).",
     remedy="Use 10 to 20 % of the data, and a std_floor of 0.05 at any batch size.",
     check=check,
+    needs=("batch_size", "demonstrations"),
+    traits=("cloning",),
 )

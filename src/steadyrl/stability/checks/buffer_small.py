@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Check, Sighting
 
 
 def check(config: RunConfig) -> Sighting | None:
     """Read from the config alone."""
-    size, batch = getattr(config, "buffer_size", None), getattr(config, "batch_size", 0)
-    if size is None or size >= 10 * batch:
+    size, batch = config.value_of("buffer_size"), config.value_of("batch_size")
+    if size >= 10 * batch:
         return None
     message = f"buffer_size {size} holds {size / batch:.1f} batches of {batch}"
     return Sighting(message, {"buffer_size": size, "batch_size": batch})
@@ -23,4 +23,5 @@ CHECK = Check(
     why="Batches overlap almost entirely: learning becomes correlated.",
     remedy="Raise buffer_size to a hundred batches or more.",
     check=check,
+    needs=("buffer_size", "batch_size"),
 )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Check, Sighting
 
 
 def check(config: RunConfig) -> Sighting | None:
     """Read from the config alone."""
-    clip, scale = getattr(config, "gradient_clip", None), getattr(config, "reward_scale", 1.0)
-    cost = config.environment.settings.get("cost_scale")
+    clip, scale = config.value_of("gradient_clip"), config.value_of("reward_scale", 1.0)
+    cost = config.value_of("environment.settings.cost_scale")
     if clip is None or not isinstance(cost, float | int) or cost * scale < 100:
         return None
     message = f"gradient_clip {clip:g} with rewards of about {cost * scale:g}"
@@ -24,4 +24,5 @@ CHECK = Check(
     why="If rewards are in the thousands every gradient is clipped and the clip is the step size.",
     remedy="Scale rewards first (reward_scale), then clip at about ten times the usual norm.",
     check=check,
+    needs=("gradient_clip", "environment.settings"),
 )

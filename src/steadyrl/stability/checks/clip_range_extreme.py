@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Check, Sighting
 
 
 def check(config: RunConfig) -> Sighting | None:
     """Read from the config alone."""
-    value = getattr(config, "clip_range", None)
-    if value is None or 0.05 <= value <= 0.5:
+    value = config.value_of("clip_range")
+    if 0.05 <= value <= 0.5:
         return None
     return Sighting(f"clip_range {value:g} is outside 0.05 to 0.5", {"clip_range": value})
 
@@ -23,4 +23,5 @@ CHECK = Check(
     "clipped.",
     remedy="Use 0.1 to 0.3.",
     check=check,
+    needs=("clip_range",),
 )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Check, Sighting
 
 
 def check(config: RunConfig) -> Sighting | None:
     """Read from the config alone."""
-    value = getattr(config, "damping", None)
-    if value is None or 1e-06 <= value <= 1:
+    value = config.value_of("damping")
+    if 1e-06 <= value <= 1:
         return None
     return Sighting(f"damping {value:g} is outside 1e-06 to 1", {"damping": value})
 
@@ -22,4 +22,5 @@ CHECK = Check(
     why="Above 1 it outweighs the Fisher matrix, at 0 the system may not be solvable.",
     remedy="Use 0.01 to 0.2.",
     check=check,
+    needs=("damping",),
 )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from steadyrl.core.configs.bc import BCConfig
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Check, Sighting
 
 FEW = 1000
@@ -11,11 +10,9 @@ FEW = 1000
 
 def check(config: RunConfig) -> Sighting | None:
     """Counts what the config would learn from."""
-    if not isinstance(config, BCConfig):
-        return None
     from steadyrl.environments.demonstrated import learned_from  # loads Gymnasium: only if needed
 
-    count = learned_from(config)
+    count = learned_from(config.value_of("demonstrations"))
     if count is None or count >= FEW:
         return None
     return Sighting(f"{count:,} transitions are fewer than {FEW:,}", {"transitions": count})
@@ -30,4 +27,6 @@ CHECK = Check(
     "likelihood leaps.",
     remedy="Record more trajectories, keep some for validation, and set std_floor to 0.05.",
     check=check,
+    needs=("demonstrations",),
+    traits=("cloning",),
 )

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from steadyrl.core.configs.run import RunConfig
-from steadyrl.core.horizon import horizon
+from steadyrl.core.run_config import RunConfig
+from steadyrl.maths.horizon import horizon
 from steadyrl.stability.rules import Check, Sighting
 
 
 def check(config: RunConfig) -> Sighting | None:
     """Read from the config alone."""
-    gamma = getattr(config, "gamma", None)
-    if gamma is None or gamma >= 0.9:
+    gamma = config.value_of("gamma")
+    if gamma >= 0.9:
         return None
     return Sighting(f"gamma {gamma:g} sees {horizon(gamma):.1f} steps ahead", {"gamma": gamma})
 
@@ -23,4 +23,5 @@ CHECK = Check(
     why="Consequences beyond 1 / (1 - gamma) steps are invisible to the agent.",
     remedy="Use 0.98 to 0.995.",
     check=check,
+    needs=("gamma",),
 )

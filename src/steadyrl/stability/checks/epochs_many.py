@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Check, Sighting
 
 
 def check(config: RunConfig) -> Sighting | None:
     """Read from the config alone."""
-    value = getattr(config, "epochs", None)
-    if value is None or value <= 30:
+    value = config.value_of("epochs")
+    if value <= 30:
         return None
     return Sighting(f"epochs {value:g} is outside 0 to 30", {"epochs": value})
 
@@ -22,4 +22,5 @@ CHECK = Check(
     why="Later passes optimise a surrogate that no longer resembles the return.",
     remedy="Use 3 to 20, or a target_kl.",
     check=check,
+    needs=("epochs",),
 )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Check, Sighting
 
 
 def check(config: RunConfig) -> Sighting | None:
     """Read from the config alone."""
-    rate = getattr(config, "learning_rate", None)
-    if rate is None or 1e-5 <= rate <= 5e-3:
+    rate = config.value_of("learning_rate")
+    if 1e-5 <= rate <= 5e-3:
         return None
     return Sighting(f"learning_rate {rate:g} is outside 0.00001 to 0.005", {"learning_rate": rate})
 
@@ -22,4 +22,5 @@ CHECK = Check(
     why="Too high and the critic diverges, too low and nothing is learned in the budget.",
     remedy="Use 1e-4 to 3e-3.",
     check=check,
+    needs=("learning_rate",),
 )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Check, Sighting
 
 
 def check(config: RunConfig) -> Sighting | None:
     """Read from the config alone."""
-    starts, batch = getattr(config, "learning_starts", None), getattr(config, "batch_size", 0)
-    if starts is None or starts >= batch:
+    starts, batch = config.value_of("learning_starts"), config.value_of("batch_size")
+    if starts >= batch:
         return None
     message = f"learning_starts {starts} is below batch_size {batch}"
     return Sighting(message, {"learning_starts": starts, "batch_size": batch})
@@ -23,4 +23,5 @@ CHECK = Check(
     why="The first updates see the same few transitions over and over.",
     remedy="Raise learning_starts to batch_size or more.",
     check=check,
+    needs=("learning_starts", "batch_size"),
 )

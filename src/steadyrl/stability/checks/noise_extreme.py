@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Check, Sighting
 
 
 def check(config: RunConfig) -> Sighting | None:
     """Read from the config alone."""
-    noise = getattr(config, "noise_std", None)
-    if noise is None or 0.01 <= noise <= 0.5:
+    noise = config.value_of("noise_std")
+    if 0.01 <= noise <= 0.5:
         return None
     return Sighting(f"noise_std {noise:g} is outside 0.01 to 0.5", {"noise_std": noise})
 
@@ -22,4 +22,5 @@ CHECK = Check(
     why="Actions span -1 to 1: noise of 1 plays at random, noise of 0 tries nothing new.",
     remedy="Use 0.05 to 0.3.",
     check=check,
+    needs=("noise_std",),
 )

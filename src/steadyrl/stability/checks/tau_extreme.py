@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Check, Sighting
 
 
 def check(config: RunConfig) -> Sighting | None:
     """Read from the config alone."""
-    tau = getattr(config, "tau", None)
-    if tau is None or 1e-4 <= tau <= 0.1:
+    tau = config.value_of("tau")
+    if 1e-4 <= tau <= 0.1:
         return None
     return Sighting(f"tau {tau:g} is outside 0.0001 to 0.1", {"tau": tau})
 
@@ -22,4 +22,5 @@ CHECK = Check(
     why="Near 0 the targets never learn; near 1 there is no target network.",
     remedy="Use 0.005, or 0.001 to 0.05.",
     check=check,
+    needs=("tau",),
 )

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import math
 
-from steadyrl.core.configs.run import RunConfig
-from steadyrl.core.horizon import horizon
+from steadyrl.core.run_config import RunConfig
+from steadyrl.maths.horizon import horizon
 from steadyrl.stability.rules import Check, Sighting
 
 
 def check(config: RunConfig) -> Sighting | None:
     """Read from the config alone."""
-    settings = config.environment.settings
-    if not config.environment.id.endswith("ResidualControl-v0"):
+    settings = config.value_of("environment.settings")
+    if not config.task.endswith("ResidualControl-v0"):
         return None
     alive, penalty = settings.get("alive_cost", 0.5), settings.get("termination_penalty", 0.0)
     if not isinstance(alive, float | int) or not isinstance(penalty, float | int):
         return None
     if alive <= 0:
         return None
-    living = alive * horizon(getattr(config, "gamma", 0.99))
+    living = alive * horizon(config.value_of("gamma", 0.99))
     if penalty >= living:
         return None
     cost = f"{living:.3g} steps' worth" if living < math.inf else "more than any penalty"
@@ -35,4 +35,6 @@ CHECK = Check(
     why="The best policy is then to fail at once; any competent learner will find it.",
     remedy="Set a termination_penalty of about 0.75 / (1 - gamma) steps' cost.",
     check=check,
+    needs=("environment.settings",),
+    traits=("acts",),
 )

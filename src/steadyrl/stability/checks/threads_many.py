@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Check, Sighting
 
 

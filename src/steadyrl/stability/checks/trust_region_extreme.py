@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Check, Sighting
 
 
 def check(config: RunConfig) -> Sighting | None:
     """Read from the config alone."""
-    value = getattr(config, "max_kl", None)
-    if value is None or 0.0005 <= value <= 0.1:
+    value = config.value_of("max_kl")
+    if 0.0005 <= value <= 0.1:
         return None
     return Sighting(f"max_kl {value:g} is outside 0.0005 to 0.1", {"max_kl": value})
 
@@ -23,4 +23,5 @@ CHECK = Check(
     "budget.",
     remedy="Use 0.005 to 0.03.",
     check=check,
+    needs=("max_kl",),
 )

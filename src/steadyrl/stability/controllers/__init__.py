@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.controllers import trust_region
 from steadyrl.stability.controllers.adjustment import Adjustment as Adjustment
 from steadyrl.stability.window import Window

@@ -42,6 +42,6 @@ RULE = Detector(
     calibrated_on="healthy bench runs, 10 variants x 2 seeds: pendulum up to 0.8, point-mass up "
     "to 1.0 (two slow learners warn)",
     detect=detect,
-    algorithms=("ddpg",),
+    traits=("off_policy", "climbs_values"),
     references=("Stable-Baselines3#1749",),
 )

@@ -38,5 +38,5 @@ RULE = Detector(
     calibrated_on="healthy bench runs, 10 variants x 2 seeds: at most 0.5 (pendulum), 0.8 (point-"
     "mass) of ten Steps",
     detect=detect,
-    algorithms=("ddpg",),
+    traits=("off_policy", "climbs_values"),
 )

@@ -40,5 +40,5 @@ RULE = Detector(
     calibrated_on="healthy bench runs, 10 variants x 2 seeds: at most 0.10; fires on ddpg/stage2 "
     "and stage3, whose first batches do repeat themselves",
     detect=detect,
-    algorithms=("ddpg", "dqn"),
+    traits=("off_policy",),
 )

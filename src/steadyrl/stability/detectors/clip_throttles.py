@@ -37,5 +37,5 @@ RULE = Detector(
     limits={"steps": 10, "factor": 100.0},
     calibrated_on="not calibrated: a starting point, hence only a note",
     detect=detect,
-    algorithms=("ddpg",),
+    traits=("off_policy", "climbs_values"),
 )

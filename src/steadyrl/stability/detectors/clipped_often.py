@@ -31,5 +31,5 @@ RULE = Detector(
     calibrated_on="healthy PPO runs (CartPole, Pendulum, Acrobot, seed 0): at most 0.21. "
     "A learning rate of 0.05 reaches 0.63",
     detect=detect,
-    algorithms=("ppo",),
+    traits=("on_policy", "clipped"),
 )

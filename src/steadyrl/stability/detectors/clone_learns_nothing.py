@@ -37,5 +37,5 @@ RULE = Detector(
     limits={"steps": 5, "progress": 0.3, "share": 0.5},
     calibrated_on="scripted expert, 418 transitions, seed 0: 0.04 at most when healthy",
     detect=detect,
-    algorithms=("bc",),
+    traits=("cloning",),
 )

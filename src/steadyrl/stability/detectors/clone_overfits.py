@@ -37,5 +37,5 @@ RULE = Detector(
     limits={"steps": 20, "ratio": 1.5},
     calibrated_on="set by reasoning; quiet on the scripted expert with 5 trajectories (seed 0)",
     detect=detect,
-    algorithms=("bc",),
+    traits=("cloning",),
 )

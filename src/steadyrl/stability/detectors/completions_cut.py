@@ -37,5 +37,5 @@ RULE = Detector(
     "steps): 0.25 to 0.75; a quarter of that length: up to 1.0. On large models a few per cent "
     "are usual",
     detect=detect,
-    algorithms=("grpo",),
+    traits=("language",),
 )

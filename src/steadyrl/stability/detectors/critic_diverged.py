@@ -35,6 +35,6 @@ RULE = Detector(
     calibrated_on="an upper bound with 20 % room for approximation; healthy bench runs: at most "
     "0.16 (pendulum), 0.38 (point-mass)",
     detect=detect,
-    algorithms=("ddpg", "dqn"),
+    traits=("off_policy",),
     references=("Fujimoto et al. 2018", "ray#5638"),
 )

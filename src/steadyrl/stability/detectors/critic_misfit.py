@@ -44,5 +44,5 @@ RULE = Detector(
     calibrated_on="healthy bench runs, 10 variants x 2 seeds: at most 0.11 (pendulum), 0.05 "
     "(point-mass); residual control reaches 1.8 and warns",
     detect=detect,
-    algorithms=("ddpg", "dqn"),
+    traits=("off_policy",),
 )

@@ -35,5 +35,5 @@ RULE = Detector(
     calibrated_on="healthy TRPO runs (CartPole, Pendulum, seed 0): medians of 0.01 and less. "
     "Set by reasoning, not seen on a faulty run yet",
     detect=detect,
-    algorithms=("trpo",),
+    traits=("on_policy", "trust_region"),
 )

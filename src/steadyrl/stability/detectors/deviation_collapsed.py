@@ -40,5 +40,5 @@ RULE = Detector(
     calibrated_on="scripted expert, 418 transitions, seed 0: -5.5 to -6.7 where the loss leaps; "
     "-3.0 with std_floor 0.05",
     detect=detect,
-    algorithms=("bc",),
+    traits=("cloning",),
 )

@@ -42,5 +42,5 @@ RULE = Detector(
     limits={"critic_loss": 10_000.0, "actor_loss": 1_000.0, "length": 50.0},
     calibrated_on="nothing: taken from the document as they stand",
     detect=detect,
-    algorithms=("ddpg",),
+    traits=("off_policy", "climbs_values"),
 )

@@ -40,6 +40,6 @@ RULE = Detector(
     calibrated_on="healthy bench runs, 10 variants x 2 seeds: at most 0.28 (pendulum), 0.45 "
     "(point-mass)",
     detect=detect,
-    algorithms=("ddpg",),
+    traits=("off_policy", "climbs_values"),
     references=("Sokar et al. 2023 (ReDo)",),
 )

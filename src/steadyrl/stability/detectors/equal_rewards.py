@@ -42,6 +42,6 @@ RULE = Detector(
     calibrated_on="tiny GRPO runs (TRL 1.16, two layers of 32 units, 80 steps): a graded reward "
     "0.0 (3 runs), a constant one 1.0. Not calibrated on large models",
     detect=detect,
-    algorithms=("grpo",),
+    traits=("language",),
     references=("trl#3452", "DAPO, dynamic sampling"),
 )

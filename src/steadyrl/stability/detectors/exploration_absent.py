@@ -36,5 +36,5 @@ RULE = Detector(
     calibrated_on="healthy bench runs, 10 variants x 2 seeds, noise_std 0.1-0.2: single Steps "
     "down to 0.027, fires on noise_std 0.005 and less",
     detect=detect,
-    algorithms=("ddpg",),
+    traits=("off_policy", "climbs_values"),
 )

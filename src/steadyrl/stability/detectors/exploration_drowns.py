@@ -37,5 +37,5 @@ RULE = Detector(
     calibrated_on="healthy bench runs, 10 variants x 2 seeds, noise_std 0.1-0.2: at most 0.17; "
     "fires on noise_std 1, 2, 5",
     detect=detect,
-    algorithms=("ddpg",),
+    traits=("off_policy", "climbs_values"),
 )

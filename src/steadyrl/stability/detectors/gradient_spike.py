@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from steadyrl.maths.robust import robust_z
 from steadyrl.stability.rules import Detector, Sighting
-from steadyrl.stability.statistics import robust_z
 from steadyrl.stability.window import Window
 
 
@@ -44,6 +44,6 @@ RULE = Detector(
     calibrated_on="healthy bench runs, 10 variants x 2 seeds: largest ratio 4.4 (pendulum), 8.1 "
     "(point-mass)",
     detect=detect,
-    algorithms=("ddpg", "dqn"),
+    traits=("off_policy",),
     references=("tuning_playbook, instability section",),
 )

@@ -40,5 +40,5 @@ RULE = Detector(
     calibrated_on="healthy TRPO runs (CartPole, Pendulum, seed 0): all searches succeed; of nine "
     "effective objectives-differ runs of the fault bench at most 60 % do",
     detect=detect,
-    algorithms=("trpo",),
+    traits=("on_policy", "trust_region"),
 )

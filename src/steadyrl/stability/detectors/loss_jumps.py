@@ -45,5 +45,5 @@ RULE = Detector(
     calibrated_on="scripted expert, 418 transitions, seed 0, 20,000 steps: batch 256 leaps 45 "
     "times, by up to 75 nats at an unchanged squared error; with std_floor 0.05 by 1 at most",
     detect=detect,
-    algorithms=("bc",),
+    traits=("cloning",),
 )

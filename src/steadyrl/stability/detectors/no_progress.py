@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from steadyrl.maths.robust import trend
 from steadyrl.stability.rules import Detector, Sighting
-from steadyrl.stability.statistics import trend
 from steadyrl.stability.window import (
     TRAINING_RETURN,
     Window,

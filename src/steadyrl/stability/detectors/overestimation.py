@@ -42,6 +42,6 @@ RULE = Detector(
     calibrated_on="healthy bench runs, 10 variants x 2 seeds: fires on 9 of 62, mostly slow "
     "learners and residual control",
     detect=detect,
-    algorithms=("ddpg",),
+    traits=("off_policy", "climbs_values"),
     references=("Fujimoto et al. 2018",),
 )

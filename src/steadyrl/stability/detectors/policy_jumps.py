@@ -42,6 +42,6 @@ RULE = Detector(
     calibrated_on="healthy PPO runs (CartPole, Pendulum, Acrobot, seed 0): at most 0.022 nats. "
     "A learning rate of 0.05 reaches 0.25 in the median and 10 at most",
     detect=detect,
-    algorithms=("ppo", "trpo"),
+    traits=("on_policy",),
     references=("Engstrom et al. 2020",),
 )

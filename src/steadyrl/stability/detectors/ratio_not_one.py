@@ -34,5 +34,5 @@ RULE = Detector(
     limits={"error": 0.001, "steps": 2},
     calibrated_on="an invariant: float32 rounding gave at most 1e-5 on the healthy runs",
     detect=detect,
-    algorithms=("ppo", "trpo"),
+    traits=("on_policy",),
 )

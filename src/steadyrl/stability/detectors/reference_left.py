@@ -39,6 +39,6 @@ RULE = Detector(
     calibrated_on="tiny GRPO runs (TRL 1.16, 80 steps): healthy at most 0.53 nats; a learning rate "
     "of 0.05 reaches 1.4 within 13 steps. The severe limit is not calibrated, nor are large models",
     detect=detect,
-    algorithms=("grpo",),
+    traits=("language",),
     references=("trl#204", "trl#1098"),
 )

@@ -37,6 +37,6 @@ RULE = Detector(
     calibrated_on="healthy bench runs, 10 variants x 2 seeds: at most 1.9 (pendulum), 1.0 (point-"
     "mass); no faulty run was made for it",
     detect=detect,
-    algorithms=("ddpg", "dqn"),
+    traits=("off_policy",),
     references=("Nikishin et al. 2022",),
 )

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from steadyrl.maths.robust import page_hinkley_drop
 from steadyrl.stability.rules import Detector, Sighting
-from steadyrl.stability.statistics import page_hinkley_drop
 from steadyrl.stability.window import (
     TRAINING_RETURN,
     Window,

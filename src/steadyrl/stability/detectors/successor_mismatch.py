@@ -33,6 +33,6 @@ RULE = Detector(
     limits={"steps": 2, "share": 0.0},
     calibrated_on="an invariant",
     detect=detect,
-    algorithms=("ddpg", "dqn"),
+    traits=("off_policy",),
     references=("sinergym#511",),
 )

@@ -42,5 +42,5 @@ RULE = Detector(
     calibrated_on="healthy bench runs (seed 2000): every update gains, 0.0008 at least. A flipped "
     "sign: -0.1, -0.02, -0.007 on CartPole, then nothing; below -0.06 throughout on the point mass",
     detect=detect,
-    algorithms=("ppo",),
+    traits=("on_policy", "clipped"),
 )

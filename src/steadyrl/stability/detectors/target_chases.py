@@ -40,5 +40,5 @@ RULE = Detector(
     calibrated_on="healthy bench runs, 10 variants x 2 seeds: lag at least 0.94 (pendulum), 0.85 "
     "(point-mass); fires on tau 0.3, 0.6, 1",
     detect=detect,
-    algorithms=("ddpg",),
+    traits=("off_policy", "climbs_values"),
 )

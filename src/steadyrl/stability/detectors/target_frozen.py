@@ -46,5 +46,5 @@ RULE = Detector(
     calibrated_on="healthy bench runs, 10 variants x 2 seeds: share at least 0.64 (pendulum), "
     "0.42 (point-mass); fires on tau 0, 1e-6, 1e-5",
     detect=detect,
-    algorithms=("ddpg",),
+    traits=("off_policy", "climbs_values"),
 )

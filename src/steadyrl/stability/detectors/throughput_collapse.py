@@ -13,13 +13,11 @@ from steadyrl.stability.window import Window
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     """Recent Steps all below a share of the run's own median speed."""
     steps, past = int(limits["steps"]), int(limits["past"])
-    if not window.fresh("time.env_steps_per_second"):
+    if not window.fresh("time.rate"):
         return None
-    if window.latest("time.env_steps_per_second") > limits["share"] * window.highest(
-        "time.env_steps_per_second"
-    ):
+    if window.latest("time.rate") > limits["share"] * window.highest("time.rate"):
         return None
-    rates = window.last("time.env_steps_per_second", steps + past)
+    rates = window.last("time.rate", steps + past)
     # Before learning begins every run is faster.
     learned = max(window.count("critic.loss"), window.count("value.loss"))
     if len(rates) < steps + past or learned < len(rates):
@@ -29,7 +27,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
         return None
     return Sighting(
         f"{now:.0f} environment steps per second; it was {usual:.0f}",
-        {"time.env_steps_per_second": now, "usual": usual},
+        {"time.rate": now, "usual": usual},
     )
 
 
@@ -40,7 +38,7 @@ RULE = Detector(
     symptom="Environment steps per second fall to a fraction of the run's own pace.",
     why="Another process took the cores, threads spin against each other, or memory swaps.",
     false_alarms="Evaluations or checkpoints inside most Steps.",
-    reads=("time.env_steps_per_second",),
+    reads=("time.rate",),
     limits={"steps": 5, "past": 20, "share": 0.3},
     calibrated_on="healthy bench runs, 10 variants x 2 seeds, two at a time: at worst 0.72 of the"
     " usual; no faulty run was made for it",

@@ -38,5 +38,5 @@ RULE = Detector(
     "In the fault bench medium and high dampings end at 0.03 and less, low ones at 0.09 to "
     "0.41",
     detect=detect,
-    algorithms=("trpo",),
+    traits=("on_policy", "trust_region"),
 )

@@ -49,5 +49,5 @@ RULE = Detector(
     calibrated_on="healthy bench runs, 10 variants x 2 seeds: at least 6e-5 per update "
     "(learning_rate 1e-4); fires on 1e-6 and 1e-7",
     detect=detect,
-    algorithms=("ddpg", "dqn"),
+    traits=("off_policy",),
 )

@@ -41,6 +41,6 @@ RULE = Detector(
     calibrated_on="healthy bench runs, 10 variants x 2 seeds: at most 150 (pendulum), 37 (point-"
     "mass); fires on ddpg/stage1",
     detect=detect,
-    algorithms=("ddpg", "dqn"),
+    traits=("off_policy",),
     references=("Stable-Baselines3#2240",),
 )

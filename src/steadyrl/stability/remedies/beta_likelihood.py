@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Remedy
 from steadyrl.stability.window import Window
 
 
 def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
     """Where the plain likelihood is minimised."""
-    return {"objective": "beta_nll"} if getattr(config, "objective", None) == "nll" else None
+    return {"objective": "beta_nll"} if config.value_of("objective") == "nll" else None
 
 
 REMEDY = Remedy(
@@ -23,4 +23,6 @@ REMEDY = Remedy(
     restart=True,
     side_effects="Deviations are fitted less eagerly.",
     propose=propose,
+    needs=("objective",),
+    traits=("cloning",),
 )

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Remedy
 from steadyrl.stability.window import Window
 
 
 def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
     """Where it is not clipped."""
-    if config.algorithm != "bc" or getattr(config, "gradient_clip", 0.0) is not None:
-        return None
-    return {"gradient_clip": 1.0}
+    return {"gradient_clip": 1.0} if config.value_of("gradient_clip") is None else None
 
 
 REMEDY = Remedy(
@@ -25,4 +23,6 @@ REMEDY = Remedy(
     restart=False,
     side_effects="Slower where gradients are large throughout.",
     propose=propose,
+    needs=("gradient_clip",),
+    traits=("cloning",),
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Remedy
 from steadyrl.stability.window import Window
 
@@ -15,7 +15,7 @@ from steadyrl.stability.window import Window
 def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
     """Ten times the median norm seen, if that would have clipped anything."""
     norms = window.last("critic.gradient_norm")
-    if not len(norms) or getattr(config, "gradient_clip", 0.0) is not None:
+    if not len(norms) or config.value_of("gradient_clip") is not None:
         return None
     clip = float(f"{10 * float(np.median(norms)):.2g}")
     seen = max(window.highest("critic.gradient_norm"), window.latest("critic.gradient_norm_max", 0))
@@ -30,4 +30,6 @@ REMEDY = Remedy(
     restart=False,
     side_effects="With Adam the effect on ordinary updates is small.",
     propose=propose,
+    needs=("gradient_clip",),
+    traits=("off_policy",),
 )

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Remedy
 from steadyrl.stability.window import Window
 
 
 def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
     """Where the floor is lower and deviations are learned."""
-    floor = getattr(config, "std_floor", None)
-    if floor is None or floor >= 0.05 or getattr(config, "std", "fixed") == "fixed":
+    floor = config.value_of("std_floor")
+    if floor >= 0.05 or config.value_of("std") == "fixed":
         return None
     return {"std_floor": 0.05}
 
@@ -26,4 +26,6 @@ REMEDY = Remedy(
     restart=False,
     side_effects="Likelihoods are no longer comparable with those before.",
     propose=propose,
+    needs=("std_floor", "std"),
+    traits=("cloning",),
 )

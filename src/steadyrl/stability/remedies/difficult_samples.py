@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Remedy
 from steadyrl.stability.window import Window
 
 
 def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
     """Where all are drawn alike."""
-    sampling = getattr(config, "sampling", "difficulty")
+    sampling = config.value_of("sampling")
     return {"sampling": "difficulty"} if sampling != "difficulty" else None
 
 
@@ -24,4 +24,6 @@ REMEDY = Remedy(
     restart=True,
     side_effects="Outliers are drawn most.",
     propose=propose,
+    needs=("sampling",),
+    traits=("cloning",),
 )

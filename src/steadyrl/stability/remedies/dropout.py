@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Remedy
 from steadyrl.stability.window import Window
 
 
 def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
     """Where there is none."""
-    return {"dropout": 0.1} if getattr(config, "dropout", None) == 0.0 else None
+    return {"dropout": 0.1} if config.value_of("dropout") == 0.0 else None
 
 
 REMEDY = Remedy(
@@ -23,4 +23,6 @@ REMEDY = Remedy(
     restart=True,
     side_effects="Slower steps: autograd takes over.",
     propose=propose,
+    needs=("dropout",),
+    traits=("cloning",),
 )

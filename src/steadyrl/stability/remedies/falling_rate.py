@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Remedy
 from steadyrl.stability.window import Window
 
 
 def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
     """Where it is constant."""
-    if config.algorithm != "bc" or getattr(config, "learning_rate_schedule", "") != "constant":
-        return None
-    return {"learning_rate_schedule": "cosine"}
+    constant = config.value_of("learning_rate_schedule") == "constant"
+    return {"learning_rate_schedule": "cosine"} if constant else None
 
 
 REMEDY = Remedy(
@@ -25,4 +24,6 @@ REMEDY = Remedy(
     restart=True,
     side_effects="Slower at the end.",
     propose=propose,
+    needs=("learning_rate_schedule",),
+    traits=("cloning",),
 )

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Remedy
 from steadyrl.stability.window import Window
 
 
 def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
     """One update per training, one training per step."""
-    updates = getattr(config, "updates_per_training", None)
-    return {"updates_per_training": 1} if updates is not None and updates > 1 else None
+    updates = config.value_of("updates_per_training")
+    return {"updates_per_training": 1} if updates > 1 else None
 
 
 REMEDY = Remedy(
@@ -24,4 +24,5 @@ REMEDY = Remedy(
     restart=False,
     side_effects="Slower per environment step, faster per second.",
     propose=propose,
+    needs=("updates_per_training",),
 )

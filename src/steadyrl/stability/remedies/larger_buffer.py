@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Remedy
 from steadyrl.stability.window import Window
 
 
 def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
     """As large as the budget, at most 100,000, at least a hundred batches."""
-    size, batch = getattr(config, "buffer_size", None), getattr(config, "batch_size", 1)
-    if size is None:
-        return None
-    wanted = max(min(config.total_env_steps, 100_000), 100 * batch)
+    size, batch = config.value_of("buffer_size"), config.value_of("batch_size")
+    wanted = max(min(config.budget, 100_000), 100 * batch)
     return {"buffer_size": wanted} if wanted > size else None
 
 
@@ -27,4 +25,5 @@ REMEDY = Remedy(
     restart=True,
     side_effects="Memory.",
     propose=propose,
+    needs=("buffer_size", "batch_size"),
 )

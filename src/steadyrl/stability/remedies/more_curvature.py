@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Remedy
 from steadyrl.stability.window import Window
 
 
 def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
     """Where there is such a solver."""
-    iterations = getattr(config, "cg_iterations", None)
-    if iterations is None:
-        return None
+    iterations = config.value_of("cg_iterations")
     changes: dict[str, Any] = {"cg_iterations": max(10, 2 * iterations)}
-    if getattr(config, "damping", 0.1) < 0.1:
+    if config.value_of("damping") < 0.1:
         changes["damping"] = 0.1
     return changes
 
@@ -29,4 +27,5 @@ REMEDY = Remedy(
     restart=False,
     side_effects="More time per update.",
     propose=propose,
+    needs=("cg_iterations", "damping"),
 )

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Remedy
 from steadyrl.stability.window import Window
 
 
 def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
     """Only the scripted expert can play more; a file holds what it holds."""
-    demonstrations = getattr(config, "demonstrations", None)
-    if demonstrations is None or demonstrations.path is not None:
+    demonstrations = config.value_of("demonstrations")
+    if demonstrations.path is not None:
         return None
     return {"demonstrations.trajectories": 5 * (demonstrations.trajectories or 1)}
 
@@ -26,4 +26,6 @@ REMEDY = Remedy(
     restart=True,
     side_effects="Somebody must record them; the scripted expert does.",
     propose=propose,
+    needs=("demonstrations",),
+    traits=("cloning",),
 )

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.run_config import ATARI, RunConfig
 from steadyrl.stability.rules import Remedy
 from steadyrl.stability.window import Window
 
 
 def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
     """On, unless it is already."""
-    current = getattr(config, "normalize_observations", None)
-    images = config.environment.id.startswith("ALE/")  # divided by 255 already
-    return {"normalize_observations": True} if current is False and not images else None
+    images = config.task.startswith(ATARI)  # divided by 255 already
+    off = not config.value_of("normalize_observations")
+    return {"normalize_observations": True} if off and not images else None
 
 
 REMEDY = Remedy(
@@ -25,4 +25,5 @@ REMEDY = Remedy(
     restart=True,
     side_effects="Weights learned before do not fit.",
     propose=propose,
+    needs=("normalize_observations",),
 )

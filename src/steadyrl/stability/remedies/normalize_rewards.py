@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Remedy
 from steadyrl.stability.window import Window
 
 
 def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
     """On, unless it is already."""
-    current = getattr(config, "normalize_rewards", None)
-    return {"normalize_rewards": True} if current is False else None
+    return None if config.value_of("normalize_rewards") else {"normalize_rewards": True}
 
 
 REMEDY = Remedy(
@@ -24,4 +23,6 @@ REMEDY = Remedy(
     restart=True,
     side_effects="Values learned before are on another scale.",
     propose=propose,
+    needs=("normalize_rewards",),
+    traits=("acts",),
 )

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Remedy
 from steadyrl.stability.window import Window
 
 
 def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
     """Where every state has its own."""
-    return {"std": "global"} if getattr(config, "std", None) == "state" else None
+    return {"std": "global"} if config.value_of("std") == "state" else None
 
 
 REMEDY = Remedy(
@@ -23,4 +23,6 @@ REMEDY = Remedy(
     restart=True,
     side_effects="Certainty can no longer differ between states.",
     propose=propose,
+    needs=("std",),
+    traits=("cloning",),
 )

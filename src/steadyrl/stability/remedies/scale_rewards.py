@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Remedy
 from steadyrl.stability.window import Window
 
 
 def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
     """The present scale divided by a tenth of the measured target scale."""
-    scale = getattr(config, "reward_scale", None)
+    scale = config.value_of("reward_scale")
     spread = max(window.latest("td.target_std", 0.0), abs(window.latest("q.mean", 0.0)))
     largest = window.highest("rollout.reward_abs_max")
-    if scale is None:
-        return None
     by_target = 10.0 / spread if spread > 10.0 else 1.0
     by_reward = 1.0 / (largest * scale) if largest * scale > 1.0 else 1.0
     factor = min(by_target, by_reward)
@@ -31,4 +29,6 @@ REMEDY = Remedy(
     restart=True,
     side_effects="Losses and Q-values are in other units afterwards; reported returns are not.",
     propose=propose,
+    needs=("reward_scale",),
+    traits=("acts",),
 )

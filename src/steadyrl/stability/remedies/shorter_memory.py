@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Remedy
 from steadyrl.stability.window import Window
 
 
 def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
     """Where the memory is longer."""
-    decay = getattr(config, "second_moment_decay", None)
-    return {"second_moment_decay": 0.95} if decay is not None and decay > 0.95 else None
+    decay = config.value_of("second_moment_decay")
+    return {"second_moment_decay": 0.95} if decay > 0.95 else None
 
 
 REMEDY = Remedy(
@@ -24,4 +24,6 @@ REMEDY = Remedy(
     restart=False,
     side_effects="Noisier steps.",
     propose=propose,
+    needs=("second_moment_decay",),
+    traits=("cloning",),
 )

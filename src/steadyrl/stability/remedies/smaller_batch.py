@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Remedy
 from steadyrl.stability.window import Window
 
 
 def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
     """Where it is more than a fifth."""
-    samples, size = window.latest("bc.samples"), getattr(config, "batch_size", 0)
-    if config.algorithm != "bc" or not size > 0.2 * samples:
+    samples, size = window.latest("bc.samples"), config.value_of("batch_size")
+    if not size > 0.2 * samples:
         return None
     return {"batch_size": max(1, round(0.15 * samples))}
 
@@ -26,4 +26,6 @@ REMEDY = Remedy(
     restart=True,
     side_effects="Noisier gradients; fewer samples seen per step.",
     propose=propose,
+    needs=("batch_size",),
+    traits=("cloning",),
 )

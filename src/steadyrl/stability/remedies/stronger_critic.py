@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Remedy
 from steadyrl.stability.window import Window
 
@@ -16,7 +16,7 @@ def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
     changes = {
         name: value
         for name, value in usual.items()
-        if (held := getattr(config, name, None)) is not None and held < value
+        if (held := config.value_of(name)) is not None and held < value
     }
     return changes or None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Remedy
 from steadyrl.stability.window import Window
 
@@ -14,9 +14,7 @@ USUAL = 0.02
 
 def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
     """Where nothing or a larger KL ends it."""
-    if not hasattr(config, "target_kl"):
-        return None
-    return {"target_kl": USUAL} if (config.target_kl or 1.0) > USUAL else None
+    return {"target_kl": USUAL} if config.value_of("target_kl", 1.0) > USUAL else None
 
 
 REMEDY = Remedy(
@@ -27,4 +25,5 @@ REMEDY = Remedy(
     restart=False,
     side_effects="Fewer epochs in updates that move far.",
     propose=propose,
+    needs=("target_kl",),
 )

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steadyrl.core.configs.run import RunConfig
-from steadyrl.core.horizon import horizon
+from steadyrl.core.run_config import RunConfig
+from steadyrl.maths.horizon import horizon
 from steadyrl.stability.rules import Remedy
 from steadyrl.stability.window import Window
 
 
 def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
     """For our residual-control task, whose penalty is in units of one step's cost."""
-    settings, gamma = config.environment.settings, getattr(config, "gamma", 0.99)
-    if not config.environment.id.endswith("ResidualControl-v0") or gamma >= 1.0:
+    settings, gamma = config.value_of("environment.settings"), config.value_of("gamma")
+    if not config.task.endswith("ResidualControl-v0") or gamma >= 1.0:
         return None  # without a discount no penalty is as dear as living on
     penalty = round(0.75 * horizon(gamma), 1)
     current = settings.get("termination_penalty", 0.0)
@@ -23,7 +23,7 @@ def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
     changes: dict[str, Any] = {"environment.settings.termination_penalty": penalty}
     # Without this the penalty itself becomes a reward of hundreds of thousands.
     cost = float(settings.get("cost_scale") or 2000.0)
-    if cost > 1.0 and getattr(config, "reward_scale", None) == 1.0:
+    if cost > 1.0 and config.value_of("reward_scale") == 1.0:
         changes["reward_scale"] = float(f"{2.0 / cost:.1g}")
     return changes
 
@@ -36,4 +36,6 @@ REMEDY = Remedy(
     restart=True,
     side_effects="Changes the task: returns before and after are not comparable, lengths are.",
     propose=propose,
+    needs=("environment.settings", "gamma"),
+    traits=("acts",),
 )

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Remedy
 from steadyrl.stability.window import Window
 
 
 def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
     """On, unless it is already."""
-    current = getattr(config, "twin_critics", None)
-    return {"twin_critics": True} if current is False else None
+    return None if config.value_of("twin_critics") else {"twin_critics": True}
 
 
 REMEDY = Remedy(
@@ -24,4 +23,5 @@ REMEDY = Remedy(
     restart=True,
     side_effects="Half again as much arithmetic.",
     propose=propose,
+    needs=("twin_critics",),
 )

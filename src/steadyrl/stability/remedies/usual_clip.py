@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Remedy
 from steadyrl.stability.window import Window
 
 
 def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
     """Where it is unusual."""
-    value = getattr(config, "clip_range", None)
-    if value is None or 0.1 <= value <= 0.3:
+    value = config.value_of("clip_range")
+    if 0.1 <= value <= 0.3:
         return None
     return {"clip_range": 0.2}
 
@@ -26,4 +26,5 @@ REMEDY = Remedy(
     restart=False,
     side_effects="None known.",
     propose=propose,
+    needs=("clip_range",),
 )

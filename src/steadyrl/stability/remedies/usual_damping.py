@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Remedy
 from steadyrl.stability.window import Window
 
 
 def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
     """Where it is larger."""
-    value = getattr(config, "damping", None)
-    if value is None or not (value > 0.2):
+    value = config.value_of("damping")
+    if not value > 0.2:
         return None
     return {"damping": 0.1}
 
@@ -26,4 +26,5 @@ REMEDY = Remedy(
     restart=False,
     side_effects="Longer steps.",
     propose=propose,
+    needs=("damping",),
 )

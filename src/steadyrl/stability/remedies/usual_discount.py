@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Remedy
 from steadyrl.stability.window import Window
 
 
 def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
     """0.99, unless it is higher already."""
-    gamma = getattr(config, "gamma", None)
-    return {"gamma": 0.99} if gamma is not None and gamma < 0.95 else None
+    gamma = config.value_of("gamma")
+    return {"gamma": 0.99} if gamma < 0.95 else None
 
 
 REMEDY = Remedy(
@@ -24,4 +24,5 @@ REMEDY = Remedy(
     restart=True,
     side_effects="Values grow to a hundred times a reward.",
     propose=propose,
+    needs=("gamma",),
 )

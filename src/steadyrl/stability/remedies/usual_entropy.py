@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Remedy
 from steadyrl.stability.window import Window
 
 
 def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
     """Where it is larger; the floor goes with it."""
-    weight = getattr(config, "entropy_weight", None)
-    if weight is None or weight <= 0.01:
+    weight = config.value_of("entropy_weight")
+    if weight <= 0.01:
         return None
-    floor = min(getattr(config, "entropy_floor", 0.0), 0.01)
+    floor = min(config.value_of("entropy_floor"), 0.01)
     return {"entropy_weight": 0.01, "entropy_floor": floor}
 
 
@@ -27,4 +27,5 @@ REMEDY = Remedy(
     restart=False,
     side_effects="Less exploration.",
     propose=propose,
+    needs=("entropy_weight", "entropy_floor"),
 )

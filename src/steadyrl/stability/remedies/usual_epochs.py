@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Remedy
 from steadyrl.stability.window import Window
 
 
 def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
     """Where there are more."""
-    epochs = getattr(config, "epochs", None)
-    if epochs is None or epochs <= 10:
+    epochs = config.value_of("epochs")
+    if epochs <= 10:
         return None
     return {"epochs": 10, "target_kl": 0.02}
 
@@ -26,4 +26,5 @@ REMEDY = Remedy(
     restart=False,
     side_effects="Less is learned from each rollout.",
     propose=propose,
+    needs=("epochs", "target_kl"),
 )

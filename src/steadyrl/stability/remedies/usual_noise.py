@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Remedy
 from steadyrl.stability.window import Window
 
 
 def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
     """0.1 of half the action range."""
-    noise = getattr(config, "noise_std", None)
-    return None if noise is None or 0.05 <= noise <= 0.3 else {"noise_std": 0.1}
+    noise = config.value_of("noise_std")
+    return None if 0.05 <= noise <= 0.3 else {"noise_std": 0.1}
 
 
 REMEDY = Remedy(
@@ -24,4 +24,5 @@ REMEDY = Remedy(
     restart=False,
     side_effects="None.",
     propose=propose,
+    needs=("noise_std",),
 )

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Remedy
 from steadyrl.stability.window import Window
 
 
 def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
     """0.005, unless it is that already."""
-    tau = getattr(config, "tau", None)
-    return None if tau is None or abs(tau - 0.005) < 0.004 else {"tau": 0.005}
+    tau = config.value_of("tau")
+    return None if abs(tau - 0.005) < 0.004 else {"tau": 0.005}
 
 
 REMEDY = Remedy(
@@ -24,4 +24,5 @@ REMEDY = Remedy(
     restart=False,
     side_effects="Values propagate over a few hundred updates.",
     propose=propose,
+    needs=("tau",),
 )

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steadyrl.core.configs.run import RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Remedy
 from steadyrl.stability.window import Window
 
 
 def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
     """Where it is far from the range in which TRPO is run."""
-    value = getattr(config, "max_kl", None)
-    if value is None or 5e-4 <= value <= 0.05:
+    value = config.value_of("max_kl")
+    if 5e-4 <= value <= 0.05:
         return None
     return {"max_kl": 0.03}
 
@@ -26,4 +26,5 @@ REMEDY = Remedy(
     restart=False,
     side_effects="Longer steps than the usual region's, less sure ones.",
     propose=propose,
+    needs=("max_kl",),
 )

@@ -21,9 +21,9 @@ from pydantic import BeforeValidator, Field
 
 from steadyrl.core.catalogue import CATALOGUE
 from steadyrl.core.config import Settings, read_yaml, setting
-from steadyrl.core.configs import ALGORITHMS
-from steadyrl.core.configs.foreign import Doubt, Family, Scalar
 from steadyrl.core.errors import ConfigError
+from steadyrl.core.foreign_config import Doubt, Family, Scalar
+from steadyrl.core.registry import ALGORITHMS, config_class
 
 OTHER = "other."  # names that no table knows, kept because a NaN in a loss is worth knowing
 _TELLING = ("loss", "grad")
@@ -132,7 +132,9 @@ class NameTable(Settings):
 
 
 # Settings that rules may ask for. Nothing else is kept: a settings file may hold secrets.
-OUR_SETTINGS = {name for kind in ALGORITHMS.values() for name in kind.model_fields} - {"algorithm"}
+OUR_SETTINGS = {name for kind in map(config_class, ALGORITHMS) for name in kind.model_fields} - {
+    "algorithm"
+}
 
 
 def _plain(value: Any) -> bool | int | float | None:

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from steadyrl.core.catalogue import CATALOGUE
-from steadyrl.core.configs import ALGORITHMS
-from steadyrl.core.configs.foreign import Family, ForeignConfig
-from steadyrl.core.configs.run import EnvironmentConfig
 from steadyrl.core.errors import RunNotFound, StoreError
 from steadyrl.core.final import final_mean
+from steadyrl.core.foreign_config import Family, ForeignConfig
 from steadyrl.core.records import Step
+from steadyrl.core.registry import ALGORITHMS
+from steadyrl.core.run_config import EnvironmentConfig
 from steadyrl.store.foreign.event_folder import EventFolder, event_files
 from steadyrl.store.foreign.mapping import (
     CONFIG,
@@ -126,7 +126,7 @@ class ForeignRun:
         return {
             "status": "recorded",
             "message": f"by {self.config.source}" if self.config.source else "",
-            "env_steps": last.env_steps if last else 0,
+            "taken": last.taken if last else 0,
             "seconds": last.seconds if last else 0.0,
             "final_return": final_mean(returns) if returns else None,
             "best_return": max((r for r in returns if np.isfinite(r)), default=None),

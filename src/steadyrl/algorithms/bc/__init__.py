@@ -1,0 +1,1 @@
+"""Behaviour cloning: learning from recorded transitions."""

@@ -1,0 +1,1 @@
+"""DDPG and the three switches that make it TD3."""

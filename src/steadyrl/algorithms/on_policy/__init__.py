@@ -1,0 +1,1 @@
+"""PPO and TRPO: learning from one's own rollouts."""

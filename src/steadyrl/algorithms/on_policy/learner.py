@@ -1,0 +1,124 @@
+"""What a run that learns from its own rollouts must not forget, and how it acts (PPO, TRPO)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypedDict
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from steadyrl.algorithms.common.state import Stateful
+from steadyrl.algorithms.on_policy.config import OnPolicyConfig
+from steadyrl.core.errors import ConfigError, TrainingDiverged
+from steadyrl.core.seeding import Generators, integer_seed
+from steadyrl.environments.envs import Envs
+from steadyrl.experience.rollout import Samples
+from steadyrl.maths.finite import all_finite
+from steadyrl.maths.noise_scale import NoiseMeter
+from steadyrl.maths.normalize import RewardScale, RunningMoments
+from steadyrl.maths.policies import policy_for
+from steadyrl.nets.adam import Adam
+from steadyrl.nets.convolutional import SMALLEST, ConvNetwork
+from steadyrl.nets.dense import ActingNetwork, DenseNetwork
+
+Array = NDArray[Any]
+ADAM_EPSILON = 1e-5  # Schulman's own; with 1e-8 rare tiny gradients take full steps
+
+
+class _Common(TypedDict):
+    gain: float
+    extra: int
+    seed: int
+    device: torch.device
+
+
+class OnPolicyLearner(Stateful):
+    """Policy and value networks, optimisers, normalisers, generators and counters."""
+
+    counters = ("updates", "steps", "evaluations", "failures", "seconds")
+
+    def __init__(self, config: OnPolicyConfig, envs: Envs, device: torch.device) -> None:
+        self.policy = policy_for(envs.action_space, envs.id)
+        space = envs.observation_space
+        shape = space.shape or ()
+        # Frames large enough for the convolutions; everything else is flattened.
+        frames = len(shape) == 3 and space.dtype == np.uint8
+        self._colours_last = frames and shape[2] < min(shape[:2])
+        if self._colours_last:
+            shape = (shape[2], *shape[:2])
+        self.images = frames and min(shape[1:]) >= SMALLEST
+        self.shape = tuple(shape) if self.images else (math.prod(shape),)
+        if self.images and config.normalize_observations:
+            raise ConfigError(
+                f"normalize_observations = true: the observations of '{envs.id}' are images, whose "
+                "values are divided by 255 already. Leave it off."
+            )
+
+        def network(outputs: int, name: str, gain: float, extra: int = 0) -> ActingNetwork:
+            seed, precision = integer_seed(config.seed, name), config.compute.precision
+            common: _Common = {"gain": gain, "extra": extra, "seed": seed, "device": device}
+            if self.images:
+                return ConvNetwork(self.shape, outputs, **common, precision=precision)
+            return DenseNetwork(
+                (*self.shape, *config.hidden_sizes, outputs),
+                hidden=config.activation,
+                **common,
+                precision=precision,
+            )
+
+        self.actor = network(self.policy.outputs, "actor", 0.01, self.policy.extra)
+        self.actor.extra.fill_(config.log_std_start)
+        self.critic = network(1, "critic", 1.0)
+        self.actor_optimizer = Adam(self.actor, ADAM_EPSILON)
+        self.critic_optimizer = Adam(self.critic, ADAM_EPSILON)
+        self.moments = RunningMoments(self.shape if config.normalize_observations else ())
+        self.reward_scale = RewardScale(envs.count)
+        self.noise = NoiseMeter()
+        self.generators = Generators(config.seed)
+        self.updates = self.steps = self.evaluations = 0
+        self.failures = 0  # line searches in a row, TRPO's only
+        self.seconds = 0.0
+        self.last: Samples | None = None  # of the newest rollout; not part of the state
+
+    def inputs(self, observations: Array, config: OnPolicyConfig) -> Array:
+        """Observations as the networks see them: images as they are, all else flat float32."""
+        if self.images:
+            return observations.transpose(0, 3, 1, 2) if self._colours_last else observations
+        flat = observations.reshape(len(observations), -1)
+        if config.normalize_observations:
+            return self.moments.normalize(flat)
+        return np.ascontiguousarray(flat, dtype=np.float32)
+
+    def act(self, inputs: Array) -> NDArray[np.float32]:
+        """The policy's outputs; a policy that puts out no numbers has diverged."""
+        outputs = self.actor.act(inputs)
+        # Sampling would hide it: of logits that are no numbers it takes the first action, for ever.
+        if not all_finite(outputs):
+            raise TrainingDiverged(
+                f"the policy's outputs are not finite after {self.updates} updates: its weights "
+                "have diverged. Go back to the last good checkpoint and lower the learning rate, "
+                "the trust region or the reward scale."
+            )
+        return outputs
+
+    def values(self, inputs: Array) -> NDArray[np.float32]:
+        """The critic's, all in one pass."""
+        if not len(inputs):
+            return np.zeros(0, dtype=np.float32)
+        found = self.critic.forward(torch.from_numpy(inputs).to(self.critic.device))
+        return found[:, 0].cpu().numpy().copy()
+
+    def stateful_parts(self) -> dict[str, Any]:
+        """What has a state of its own."""
+        return {
+            "actor": self.actor,
+            "critic": self.critic,
+            "actor optimizer": self.actor_optimizer,
+            "critic optimizer": self.critic_optimizer,
+            "moments": self.moments,
+            "reward scale": self.reward_scale,
+            "noise": self.noise,
+            "generators": self.generators,
+        }

@@ -1,0 +1,67 @@
+"""How a preset name or a file becomes a config."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from steadyrl.core.config import read_yaml, with_overrides
+from steadyrl.core.errors import ConfigError
+from steadyrl.core.foreign_config import ForeignConfig
+from steadyrl.core.registry import ALGORITHMS, config_class
+from steadyrl.core.run_config import RunConfig
+
+
+def preset_names() -> Iterator[str]:
+    """All presets, as `algorithm/name`."""
+    for folder in sorted(resources.files("steadyrl").joinpath("presets").iterdir(), key=str):
+        for file in sorted(folder.iterdir(), key=str) if folder.is_dir() else ():
+            if file.name.endswith(".yaml"):
+                yield f"{folder.name}/{file.name.removesuffix('.yaml')}"
+
+
+def preset_text(name: str) -> str:
+    """A preset's YAML with its header."""
+    return resources.files("steadyrl").joinpath("presets", f"{name}.yaml").read_text("utf-8")
+
+
+def load_config(source: str | Path, overrides: Mapping[str, Any] | None = None) -> RunConfig:
+    """A config from a preset name (`ddpg/stage1`) or a YAML file, with dotted overrides."""
+    return parse_config(_values_of(source), source=str(source), overrides=overrides)
+
+
+def parse_config(
+    values: Mapping[str, Any], *, source: str = "config", overrides: Mapping[str, Any] | None = None
+) -> RunConfig:
+    """A config from plain values; `algorithm` says which."""
+    overrides = overrides or {}
+    algorithm = overrides.get("algorithm", values.get("algorithm"))
+    known = ", ".join(ALGORITHMS)
+    if algorithm is None:
+        raise ConfigError(f"{source}: 'algorithm' is missing. Add one of: {known}.")
+    # A foreign one is recorded, not trained: no preset and no command makes one.
+    foreign = algorithm == ForeignConfig.model_fields["algorithm"].default
+    try:
+        kind = ForeignConfig if foreign else config_class(str(algorithm))
+    except ConfigError as error:
+        raise ConfigError(f"{source}: {error}") from None
+    return kind.parse(with_overrides(kind, values, overrides), source=source)
+
+
+def _values_of(source: str | Path) -> dict[str, Any]:
+    path = Path(source)
+    if path.is_file():
+        try:
+            text = path.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{path}: cannot be read as text: {error}.") from None
+        return read_yaml(text, source=str(path))
+    presets = list(preset_names())
+    if str(source) in presets:
+        return read_yaml(preset_text(str(source)), source=str(source))
+    close = difflib.get_close_matches(str(source), presets, n=1)
+    hint = f"Did you mean '{close[0]}'?" if close else "'steadyrl presets' lists the presets."
+    raise ConfigError(f"{source}: neither a config file nor a preset. {hint}")

@@ -1,0 +1,61 @@
+"""Which algorithms there are: one line each, both halves imported on first use.
+
+The config class must come without torch, for commands that only read. The trainer is a function
+that takes the config and the device and returns a `Training` (algorithms/common/training.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from steadyrl.core.errors import ConfigError
+from steadyrl.core.run_config import RunConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Algorithm:
+    """Where an algorithm's two halves are, each as `module:name`."""
+
+    config: str
+    trainer: str
+
+
+ALGORITHMS: dict[str, Algorithm] = {
+    "ddpg": Algorithm(
+        "steadyrl.algorithms.ddpg.config:DDPGConfig", "steadyrl.algorithms.ddpg.trainer:prepare"
+    ),
+    "ppo": Algorithm(
+        "steadyrl.algorithms.on_policy.config:PPOConfig",
+        "steadyrl.algorithms.on_policy.trainer:prepare_ppo",
+    ),
+    "trpo": Algorithm(
+        "steadyrl.algorithms.on_policy.trpo_config:TRPOConfig",
+        "steadyrl.algorithms.on_policy.trainer:prepare_trpo",
+    ),
+    "bc": Algorithm(
+        "steadyrl.algorithms.bc.config:BCConfig", "steadyrl.algorithms.bc.trainer:prepare"
+    ),
+}
+
+
+def config_class(name: str) -> type[RunConfig]:
+    """The settings of an algorithm."""
+    if name not in ALGORITHMS:
+        known = ", ".join(ALGORITHMS)
+        raise ConfigError(f"algorithm = {name!r} is not one of: {known}.")
+    found: type[RunConfig] = _imported(ALGORITHMS[name].config)
+    return found
+
+
+def trainer_of(name: str) -> Any:
+    """What makes a config of this algorithm ready to train."""
+    if name not in ALGORITHMS:
+        raise ConfigError(f"algorithm = {name!r} has no trainer.")
+    return _imported(ALGORITHMS[name].trainer)
+
+
+def _imported(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)

@@ -1,0 +1,1 @@
+"""Pure mathematics, each piece tested by hand-computed numbers or against autograd."""

@@ -1,0 +1,82 @@
+"""Adam on a network's flat parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+
+from steadyrl.nets.dense import Network, norm
+
+
+class Adam:
+    """Adam (Kingma & Ba, 2015) on a network's flat parameters; measures the gradient norm.
+
+    One fused pass over the vectors, without torch.optim's bookkeeping, which costs more than it.
+    """
+
+    FIRST_DECAY = 0.9
+
+    def __init__(self, network: Network, epsilon: float = 1e-8) -> None:
+        self._epsilon = epsilon
+        self._second_decay = 0.999
+        self._network = network
+        self._steps = 0
+        self._count = torch.zeros((), device=network.device)
+        self._mean = torch.zeros_like(network.parameters)
+        self._square = torch.zeros_like(network.parameters)
+
+    def step(
+        self,
+        learning_rate: float,
+        clip: float | None = None,
+        *,
+        size: float | None = None,
+        second_decay: float = 0.999,
+    ) -> float:
+        """One step along the network's gradient; returns the gradient's norm before clipping.
+
+        `size` is that norm, if the caller has measured it.
+        """
+        gradient = self._network.gradient
+        self._second_decay = second_decay
+        # Measured before clipping: afterwards every explosion looks like the clip value.
+        size = norm(gradient) if size is None else size
+        if clip is not None and size > clip:
+            gradient.mul_(clip / size)
+        self._steps += 1
+        torch._fused_adam_(
+            [self._network.parameters],
+            [gradient],
+            [self._mean],
+            [self._square],
+            [],
+            [self._count.fill_(self._steps)],
+            lr=learning_rate,
+            beta1=self.FIRST_DECAY,
+            beta2=self._second_decay,
+            weight_decay=0.0,
+            eps=self._epsilon,
+            amsgrad=False,
+            maximize=False,
+        )
+        return size
+
+    def surprise(self) -> float:
+        """The current gradient's square over its running mean: above 1 Adam lags behind."""
+        held = self._square / (1.0 - self._second_decay ** max(1, self._steps))
+        gradient = self._network.gradient
+        return float((gradient * gradient).sum() / (held.sum() + 1e-30))
+
+    def state_dict(self) -> dict[str, Any]:
+        """The moments and the step count."""
+        mean, square = self._mean.cpu().numpy().copy(), self._square.cpu().numpy().copy()
+        return {"steps": self._steps, "mean": mean, "square": square}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Back to a recorded state."""
+        self._steps = int(state["steps"])
+        self._mean.copy_(torch.from_numpy(np.asarray(state["mean"])))
+        self._square.copy_(torch.from_numpy(np.asarray(state["square"])))
