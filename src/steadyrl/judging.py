@@ -110,8 +110,23 @@ def _judged_foreign(run: ForeignRun) -> Judged:
 
 def _judged_own(store: RunReader) -> Judged:
     config = store.config_in_force()
-    monitor, indices, block = _observed(store, config)
+    return judged_as_seen(store, config, observe(store, config))
+
+
+def judged_as_seen(store: RunReader, config: RunConfig, seen: Observed) -> Judged:
+    """The verdict on what was observed; the monitor may go on from there afterwards."""
+    monitor, indices = seen.monitor, seen.indices
+    found = list(monitor.findings)
     add_unseen(monitor, store)
+    try:
+        return _with_ending(store, config, monitor, indices, seen.block)
+    finally:
+        monitor.findings = found
+
+
+def _with_ending(
+    store: RunReader, config: RunConfig, monitor: Monitor, indices: list[int], block: int
+) -> Judged:
     summary = store.summary() or {}
     ended = summary.get("steps")
     reached = [ended if isinstance(ended, int) else 0, *store.checkpoints.steps()]
@@ -139,8 +154,17 @@ def _judged_own(store: RunReader) -> Judged:
     )
 
 
-def _observed(store: RunReader, config: RunConfig) -> tuple[Monitor, list[int], int]:
-    """The run as its monitor saw it, the indices of its Steps, and how many were seen as one.
+@dataclass
+class Observed:
+    """The run as its monitor saw it, the indices of its Steps, and how many were seen as one."""
+
+    monitor: Monitor
+    indices: list[int]
+    block: int
+
+
+def observe(store: RunReader, config: RunConfig) -> Observed:
+    """A recorded run, looked at as if it had been watched.
 
     Of a long run detectors see blocks, for a look at every Step takes them minutes; the window at
     its end is the one that a live monitor has, whatever the length.
@@ -152,15 +176,15 @@ def _observed(store: RunReader, config: RunConfig) -> tuple[Monitor, list[int], 
         for step in store.steps():
             monitor.observe(step)
             indices.append(step.index)
-        return monitor, indices, 1
+        return Observed(monitor, indices, 1)
     block = -(-count // BLOCKS)
     columns = columns_of(store.step_records())
     if columns is None:
-        return monitor, [], block
+        return Observed(monitor, [], block)
     for step in coarsen(columns, block):
         monitor.observe(step)
-    monitor.window = Window.replayed(columns, monitor.window.budget)
-    return monitor, [index for index, _, _ in columns.heads], block
+    monitor.window = Window.at_end_of(columns, monitor.window.budget)
+    return Observed(monitor, [index for index, _, _ in columns.heads], block)
 
 
 def _judged(
@@ -197,11 +221,14 @@ def _ending(store: RunReader, summary: Mapping[str, Any], last: int) -> tuple[st
     ended = summary.get("steps")
     if summary and not (isinstance(ended, int) and last > ended):
         return str(summary.get("status")), str(summary.get("message") or "")
+    return ("broken off", "its record has no end") if is_left(store) else ("going", "")
+
+
+def is_left(store: RunReader) -> bool:
+    """Whether nobody writes it any more."""
     files = [store.path / name for name in ("steps.jsonl", "events.jsonl")]
     touched = max((file.stat().st_mtime for file in files if file.exists()), default=0.0)
-    if not store.deserted and time.time() - touched < QUIET_SECONDS:
-        return "going", ""
-    return "broken off", "its record has no end"
+    return store.deserted or time.time() - touched >= QUIET_SECONDS
 
 
 def _since_last_action(store: RunReader, kind: str) -> list[dict[str, Any]]:

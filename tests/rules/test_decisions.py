@@ -187,7 +187,7 @@ def test_a_window_from_columns_is_the_one_a_live_run_has(count: int) -> None:
         steps.append(Step(n, 7 * n, 0.5 * n, signals))
     columns = columns_of(step.to_json() for step in steps)
     assert columns is not None
-    window, live = Window.replayed(columns, 1000), _watched(steps)
+    window, live = Window.at_end_of(columns, 1000), _watched(steps)
     assert window.step is not None
     assert window.step.index == count
     assert window.progress == live.progress

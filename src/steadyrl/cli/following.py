@@ -9,8 +9,11 @@ from rich.markup import escape
 
 from steadyrl.core.errors import SteadyError
 from steadyrl.judging import Recorded, judge
+from steadyrl.live_judge import LiveJudge
 from steadyrl.report.findings import print_diagnoses, print_findings, print_intervention
 from steadyrl.store.foreign.run import ForeignRun
+from steadyrl.store.reader import RunReader
+from steadyrl.verdict import Verdict
 
 
 def follow(
@@ -25,15 +28,16 @@ def follow(
     told: dict[str, set[tuple[str, str]]] = {str(run.path): set() for run in runs}
     causes: dict[str, str] = {}
     lost: set[str] = set()
+    judges = {id(run): LiveJudge(run) for run in runs if isinstance(run, RunReader)}
     console.print(f"[dim]watching {len(runs)} runs; Ctrl-C ends it[/]")
     first = True
     try:
         while True:
             for run in runs:
                 try:
-                    changed = run.refresh() if isinstance(run, ForeignRun) else True
-                    if changed or first:
-                        _tell(run, told[str(run.path)], causes, console)
+                    verdict = _news(run, judges.get(id(run)), first)
+                    if verdict is not None:
+                        _tell(verdict, told[str(run.path)], causes, console)
                     lost.discard(str(run.path))
                 except SteadyError as error:  # it may come back, and the others go on
                     if str(run.path) not in lost:
@@ -45,10 +49,18 @@ def follow(
         return 0
 
 
+def _news(run: Recorded, live: LiveJudge | None, first: bool) -> Verdict | None:
+    """The verdict on a run in which something is new."""
+    if live is not None:
+        found = live.judged()
+        return found.verdict if found else None
+    assert isinstance(run, ForeignRun)
+    return judge(run) if run.refresh() or first else None
+
+
 def _tell(
-    run: Recorded, told: set[tuple[str, str]], causes: dict[str, str], console: Console
+    verdict: Verdict, told: set[tuple[str, str]], causes: dict[str, str], console: Console
 ) -> None:
-    verdict = judge(run)
     begin = verdict.run not in causes
     found = [*verdict.findings, *verdict.machine]
     new = [f for f in found if (f.rule, f.severity) not in told]

@@ -135,7 +135,7 @@ class Window:
         self._rings: dict[str, _Ring] = {}
 
     @classmethod
-    def replayed(cls, columns: Columns, budget: int | None = None) -> Window:
+    def at_end_of(cls, columns: Columns, budget: int | None = None) -> Window:
         """The window at the end of a recorded run, of any length: as if it had been watched."""
         window = cls(budget)
         window.step = columns.last

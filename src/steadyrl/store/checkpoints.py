@@ -1,7 +1,7 @@
 """Checkpoints: arrays in safetensors, all else in JSON, checksummed, visible only when complete.
 
-    checkpoints/step-00000412/arrays.safetensors
-    checkpoints/step-00000412/state.json        structure, plain values, checksums
+    checkpoints/step-00000412/arrays.safetensors    (several files if they are large)
+    checkpoints/step-00000412/state.json            structure, plain values, checksums
 
 No pickle anywhere: a checkpoint from a stranger can be wrong, but it cannot run code.
 """
@@ -18,12 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import safetensors.numpy
 
+from steadyrl.core.arrays import RawArray, Stored
 from steadyrl.core.errors import CheckpointError
+from steadyrl.store.arrays import read_arrays, write_arrays
 from steadyrl.store.files import disk_errors, sync_folder, write_and_sync
 
-FORMAT = 1
+FORMAT = 2
 _ARRAY = "__array__"
 _REPLACED, _DROPPED, _PARTIAL = ".replaced-", ".dropped-", ".partial-"
 _COMPLETE = re.compile(rf"(?:{re.escape(_REPLACED)})?step-(\d{{8,}})")
@@ -147,27 +148,21 @@ def has_checkpoint(run: Path) -> bool:
 def load_checkpoint(path: Path) -> dict[str, Any]:
     """The state saved at a path, verified against its checksums."""
     header = _header(path)
-    content = _read(path / "arrays.safetensors")
-    if hashlib.sha256(content).hexdigest() != header["arrays_sha256"]:
-        raise CheckpointError(f"{path}: arrays.safetensors is damaged (its checksum differs).")
     try:
-        arrays = safetensors.numpy.load(content)
-        state: dict[str, Any] = _join(header["state"], arrays)
-    except (safetensors.SafetensorError, KeyError) as error:
-        raise CheckpointError(f"{path}: arrays.safetensors is damaged ({error}).") from None
+        state: dict[str, Any] = _join(header["state"], read_arrays(path, header["arrays"]))
+    except KeyError as error:
+        raise CheckpointError(f"{path}: the array {error} is missing.") from None
     return state
 
 
 def _write(folder: Path, state: Mapping[str, Any], *, step: int, good: bool) -> None:
-    arrays: dict[str, np.ndarray[Any, Any]] = {}
+    arrays: dict[str, Stored] = {}
     tree = _split(state, "", arrays)
-    content = safetensors.numpy.save(arrays)
-    write_and_sync(folder / "arrays.safetensors", content)
     body = {
         "format": FORMAT,
         "step": step,
         "good": good,
-        "arrays_sha256": hashlib.sha256(content).hexdigest(),
+        "arrays": write_arrays(folder, arrays),
         "state": tree,
     }
     text = json.dumps(body)
@@ -193,10 +188,10 @@ def _read(path: Path) -> bytes:
         raise CheckpointError(f"{path}: cannot be read ({error.strerror}).") from None
 
 
-def _split(value: Any, name: str, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
+def _split(value: Any, name: str, arrays: dict[str, Stored]) -> Any:
     """Plain values in place, arrays moved out under their path."""
-    if isinstance(value, np.ndarray):
-        arrays[name] = np.ascontiguousarray(value)
+    if isinstance(value, np.ndarray | RawArray):
+        arrays[name] = value
         return {_ARRAY: name}
     if isinstance(value, Mapping):
         return {key: _split(item, f"{name}/{key}", arrays) for key, item in value.items()}
