@@ -12,11 +12,13 @@ from pathlib import Path
 import pytest
 
 from steadyrl.algorithms.ddpg.config import DDPGConfig
+from steadyrl.cli.main import main
 from steadyrl.core.errors import EnvironmentFault, StoreError
 from steadyrl.core.records import Step
 from steadyrl.environments.envs import Envs
 from steadyrl.experiments.trials import Trial, run_trial
 from steadyrl.run import Observers, resume, train
+from steadyrl.store import writer
 from steadyrl.store.reader import RunReader
 from steadyrl.store.writer import RunWriter, claim_run_path
 
@@ -112,3 +114,18 @@ def test_a_run_that_cannot_begin_leaves_nothing(small_config: Make, tmp_path: Pa
     with pytest.raises(EnvironmentFault):
         train(small_config(environment__id="Nope-v0"), tmp_path / "runs" / "x", numbered=True)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_without_tensorboard_a_run_is_recorded_and_told_what_it_lacks(
+    small_config: Make,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(writer, "find_spec", lambda _name: None)
+    file = tmp_path / "my.yaml"
+    file.write_text(small_config(total_env_steps=60, evaluation__episodes=0).to_yaml())
+    assert main(["train", str(file), "--runs", str(tmp_path), "--name", "run"]) == 0
+    assert "pip install 'steadyrl[tensorboard]'" in capsys.readouterr().err
+    assert len(list(RunReader.open(tmp_path / "run").steps())) == 3
+    assert not (tmp_path / "run" / "tensorboard").exists()

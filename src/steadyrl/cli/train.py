@@ -55,7 +55,10 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
 def _train(arguments: argparse.Namespace, overrides: dict[str, object]) -> int:
     config = load_config(arguments.config, overrides)
     from steadyrl.run import default_name, train
+    from steadyrl.store.writer import mirror_missing
 
+    if (missing := mirror_missing()) and not arguments.quiet:
+        sys.stderr.write(f"note: {missing}\n")
     path = arguments.runs / (arguments.name or default_name(config))
     with TrainingProgress(path.name, config, quiet=arguments.quiet) as progress:
         summary, path = train(

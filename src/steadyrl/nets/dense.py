@@ -282,11 +282,6 @@ def norm(vector: Tensor) -> float:
     return float(torch.linalg.vector_norm(vector))
 
 
-def share_moved(network: Network, before: Tensor) -> float:
-    """How far the weights have moved, as a share of their own size."""
-    return norm(network.parameters - before) / (norm(before) + 1e-12)
-
-
 def _views(flat: Tensor, sizes: Sequence[int]) -> list[tuple[Tensor, Tensor]]:
     """(weight, bias) of each layer as windows into the flat vector."""
     layers, offset = [], 0

@@ -6,6 +6,7 @@ JSONL is the truth; TensorBoard is a mirror of it, for those who have it.
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -17,6 +18,16 @@ from steadyrl.store.reader import RunReader
 
 if TYPE_CHECKING:
     from steadyrl.store.tensorboard import TensorBoardMirror
+
+
+def mirror_missing() -> str:
+    """Why TensorBoard's files are not written, if they are not."""
+    if find_spec("tensorboard") is not None:
+        return ""
+    return (
+        "TensorBoard is not installed, so its files are not written (all signals are in "
+        "steps.jsonl). For them: pip install 'steadyrl[tensorboard]'"
+    )
 
 
 class RunWriter(RunReader):
@@ -127,7 +138,7 @@ class RunWriter(RunReader):
     def _mirror_anew(self) -> None:
         """Show the Steps that stand, and nothing else."""
         self._close_mirror()
-        if self.config.mirrored:
+        if self.config.mirrored and not mirror_missing():
             # Imported here: reading a run must not wait for TensorBoard.
             from steadyrl.store.tensorboard import TensorBoardMirror
 

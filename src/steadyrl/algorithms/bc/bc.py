@@ -33,8 +33,8 @@ from steadyrl.core.records import Step
 from steadyrl.core.signals import Meter
 from steadyrl.environments.evaluate import evaluate
 from steadyrl.maths.likelihood import Terms, terms_and_slopes
-from steadyrl.nets.dense import share_moved
 from steadyrl.nets.module import ModuleNetwork
+from steadyrl.nets.weights import FlatWeights
 
 LEAP = 5.0  # nats above the usual batch: worth keeping for a closer look
 MEMORY = 0.02  # of the usual batch's loss, per update
@@ -171,7 +171,7 @@ def look(learner: BCLearner, config: BCConfig) -> dict[str, float]:
         "bc.batch_share": config.batch_size / len(learner.data),
         "bc.use_mean": float(uses.mean()),
         "bc.use_ratio": float(uses.max() / (uses.mean() + 1e-12)),
-        "bc.update_ratio": share_moved(learner.network, learner.before),
+        "bc.update_ratio": FlatWeights(learner.network).moved_since([learner.before]),
         "setting.learning_rate": config.learning_rate_at(learner.updates),
     }
     return signals

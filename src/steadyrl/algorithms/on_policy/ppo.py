@@ -26,7 +26,8 @@ from steadyrl.core.signals import CATALOGUE, Meter
 from steadyrl.environments.envs import Envs
 from steadyrl.experience.rollout import Samples
 from steadyrl.maths.losses import clipped_surrogate, normalised, value_loss
-from steadyrl.nets.dense import norm, share_moved
+from steadyrl.nets.dense import norm
+from steadyrl.nets.weights import FlatWeights
 
 
 def train_ppo(live: LiveConfig[PPOConfig], envs: Envs, learner: OnPolicyLearner) -> Iterator[Step]:
@@ -56,7 +57,8 @@ def update(
 ) -> None:
     """`epochs` passes over the rollout, fewer if the policy has moved as far as it may."""
     entropy_weight = config.entropy_weight_at(learner.updates)
-    before = {net: net.parameters.clone() for net in (learner.actor, learner.critic)}
+    actor, critic = FlatWeights(learner.actor), FlatWeights(learner.critic)
+    actor_before, critic_before = actor.snapshot(), critic.snapshot()
     generator = learner.generators["minibatches"]
     first_epoch_kl, kl, epochs = math.nan, math.nan, 0
     for epoch in range(config.epochs):
@@ -79,8 +81,8 @@ def update(
             "policy.kl_first_epoch": first_epoch_kl,
             "policy.kl_last_epoch": kl,
             "policy.epochs": float(epochs),
-            "policy.update_ratio": share_moved(learner.actor, before[learner.actor]),
-            "value.update_ratio": share_moved(learner.critic, before[learner.critic]),
+            "policy.update_ratio": actor.moved_since(actor_before),
+            "value.update_ratio": critic.moved_since(critic_before),
             "setting.learning_rate": learning_rate,
             "setting.entropy_weight": entropy_weight,
             "setting.clip_range": config.clip_range,

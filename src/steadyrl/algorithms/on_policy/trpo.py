@@ -36,7 +36,8 @@ from steadyrl.maths.trust_region import (
     line_search,
     no_direction,
 )
-from steadyrl.nets.dense import norm, share_moved
+from steadyrl.nets.dense import norm
+from steadyrl.nets.weights import FlatWeights
 
 
 def train_trpo(
@@ -101,7 +102,7 @@ def update_policy(learner: OnPolicyLearner, data: Samples, config: TRPOConfig) -
         "policy.first_ratio_error": float(ratios.max()),
         "policy.gradient_norm": norm(slope),
         "policy.gradient_norm_max": norm(slope),
-        "policy.update_ratio": share_moved(actor, before),
+        "policy.update_ratio": FlatWeights(actor).moved_since([before]),
         "policy.entropy": entropy,
         **entropy_share(policy, entropy),
         "setting.entropy_weight": bonus,
@@ -221,6 +222,6 @@ def fit_critic(
             size = learner.critic_optimizer.step(config.critic_learning_rate)
             yield {"value.loss": loss, "value.gradient_norm": size}
     yield {
-        "value.update_ratio": share_moved(critic, before),
+        "value.update_ratio": FlatWeights(critic).moved_since([before]),
         "setting.learning_rate": config.critic_learning_rate,
     }

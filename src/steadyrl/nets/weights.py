@@ -1,0 +1,170 @@
+"""What learners and signals ask of weights, whatever they are made of.
+
+`FlatWeights` are one vector with one gradient: fast, for our own networks. `ModuleWeights` are
+those of any torch module, in their own types: language models, users' own networks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from steadyrl.core.arrays import RawArray, Stored
+from steadyrl.nets.dense import Network, first_non_finite, norm
+
+_TINY = 1e-12
+_RAW = {torch.bfloat16: "BF16", torch.float8_e4m3fn: "F8_E4M3", torch.float8_e5m2: "F8_E5M2"}
+_FROM_RAW = {name: kind for kind, name in _RAW.items()}
+
+
+class Weights(Protocol):
+    """Weights that are trained: how long, how steep, how far moved, whether still numbers."""
+
+    def norm(self) -> float:
+        """The length of all weights as one vector."""
+        ...
+
+    def gradient_norm(self) -> float:
+        """The length of their gradient."""
+        ...
+
+    def clip_gradient(self, longest: float | None) -> float:
+        """Shorten the gradient if it is longer than that; returns its length before."""
+        ...
+
+    def snapshot(self) -> Sequence[Tensor]:
+        """The weights as they are now, to be compared with later."""
+        ...
+
+    def moved_since(self, before: Sequence[Tensor]) -> float:
+        """The length of the way since a snapshot, over their length then."""
+        ...
+
+    def first_non_finite(self) -> str | None:
+        """The name of the first part that holds something that is no number."""
+        ...
+
+    def state_dict(self) -> dict[str, Stored]:
+        """The weights, each in its own type."""
+        ...
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Put weights back."""
+        ...
+
+
+class FlatWeights:
+    """One vector: every question is a single operation."""
+
+    def __init__(self, network: Network, name: str = "weights") -> None:
+        self._network, self._name = network, name
+
+    def norm(self) -> float:
+        """The length of the vector."""
+        return norm(self._network.parameters)
+
+    def gradient_norm(self) -> float:
+        """The length of its gradient."""
+        return norm(self._network.gradient)
+
+    def clip_gradient(self, longest: float | None) -> float:
+        """Shorten the gradient if it is longer than that; returns its length before."""
+        length = self.gradient_norm()
+        if longest is not None and length > longest:
+            self._network.gradient.mul_(longest / length)
+        return length
+
+    def snapshot(self) -> Sequence[Tensor]:
+        """A copy of the vector."""
+        return (self._network.parameters.clone(),)
+
+    def moved_since(self, before: Sequence[Tensor]) -> float:
+        """The length of the way since a snapshot, over their length then."""
+        return norm(self._network.parameters - before[0]) / (norm(before[0]) + _TINY)
+
+    def first_non_finite(self) -> str | None:
+        """The vector's name, if it holds something that is no number."""
+        return first_non_finite([(self._name, self._network.parameters)])
+
+    def state_dict(self) -> dict[str, Stored]:
+        """The network's own."""
+        return dict(self._network.state_dict())
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Put weights back."""
+        self._network.load_state_dict(state)
+
+
+class ModuleWeights:
+    """The trainable weights of any module; frozen ones are neither asked about nor stored."""
+
+    def __init__(self, module: nn.Module) -> None:
+        self._named = {name: w for name, w in module.named_parameters() if w.requires_grad}
+
+    def norm(self) -> float:
+        """The length of all of them as one vector."""
+        return _length(self._named.values())
+
+    def gradient_norm(self) -> float:
+        """The length of their gradient; those that have none count nothing."""
+        return _length(w.grad for w in self._named.values() if w.grad is not None)
+
+    def clip_gradient(self, longest: float | None) -> float:
+        """Shorten the gradient if it is longer than that; returns its length before."""
+        length = self.gradient_norm()
+        if longest is not None and length > longest:
+            for weight in self._named.values():
+                if weight.grad is not None:
+                    weight.grad.mul_(longest / length)
+        return length
+
+    def snapshot(self) -> Sequence[Tensor]:
+        """Copies of all of them."""
+        return [weight.detach().clone() for weight in self._named.values()]
+
+    def moved_since(self, before: Sequence[Tensor]) -> float:
+        """The length of the way since a snapshot, over their length then."""
+        pairs = zip(self._named.values(), before, strict=True)
+        return _length(now.detach() - then for now, then in pairs) / (_length(before) + _TINY)
+
+    def first_non_finite(self) -> str | None:
+        """The name of the first that holds something that is no number."""
+        return first_non_finite(self._named.items())
+
+    def state_dict(self) -> dict[str, Stored]:
+        """Every weight under its name, in its own type."""
+        return {name: to_stored(weight) for name, weight in self._named.items()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Put weights back."""
+        with torch.no_grad():
+            for name, weight in self._named.items():
+                weight.copy_(from_stored(state[name]))
+
+
+def to_stored(tensor: Tensor) -> Stored:
+    """A copy that a checkpoint can hold, in the tensor's own type."""
+    plain = tensor.detach().contiguous().cpu()
+    if plain.dtype in _RAW:
+        content = plain.view(torch.uint8).numpy().reshape(-1).copy()
+        return RawArray(_RAW[plain.dtype], tuple(plain.shape), content)
+    found: Stored = plain.numpy().copy()
+    return found
+
+
+def from_stored(stored: Stored) -> Tensor:
+    """The inverse of `to_stored`."""
+    if isinstance(stored, RawArray):
+        content = torch.from_numpy(np.array(stored.content))
+        return content.view(_FROM_RAW[stored.kind]).reshape(stored.shape)
+    return torch.from_numpy(np.array(stored))
+
+
+def _length(tensors: Iterable[Tensor]) -> float:
+    """Of all as one vector, added up in float64 so that millions of small terms count."""
+    return math.sqrt(sum(float(t.detach().float().norm().double() ** 2) for t in tensors))
