@@ -7,11 +7,12 @@ import yaml
 
 from steadyrl.algorithms.ddpg.config import DDPGConfig
 from steadyrl.algorithms.on_policy.config import PPOConfig
-from steadyrl.core.config import LiveConfig, parse_scalar, read_yaml
+from steadyrl.core.config import LiveConfig
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.foreign_config import ForeignConfig, as_ours
 from steadyrl.core.presets import load_config, parse_config, preset_names, preset_text
 from steadyrl.core.registry import ALGORITHMS, config_class
+from steadyrl.core.yaml_text import parse_scalar, read_yaml
 
 
 def _ddpg() -> DDPGConfig:

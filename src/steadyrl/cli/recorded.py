@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 from typing import get_args
 
-from steadyrl.core.config import read_yaml
 from steadyrl.core.errors import ConfigError, StoreError
 from steadyrl.core.foreign_config import Family
+from steadyrl.core.yaml_text import read_yaml
 from steadyrl.judging import Recorded, open_run
 from steadyrl.store.foreign.mapping import built_in, load_table
 from steadyrl.store.foreign.run import ForeignRun, find_runs, is_own

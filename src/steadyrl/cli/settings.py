@@ -10,9 +10,10 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from steadyrl.core.config import flatten, leaves, parse_scalar
+from steadyrl.core.config import flatten, leaves
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.run_config import RunConfig
+from steadyrl.core.yaml_text import parse_scalar
 
 EVERY_SETTING = """\
 Every setting of CONFIG is a flag as well, e.g. --seed 1 --environment.count 4;

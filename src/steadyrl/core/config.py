@@ -7,7 +7,7 @@ from another file. `LiveConfig` is the only door through which a setting changes
 from __future__ import annotations
 
 import difflib
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Generic, Literal, Self, TypeVar, cast
 
 import yaml
@@ -118,62 +118,6 @@ class LiveConfig(Generic[C]):
         """Back to a recorded state."""
         self._now = type(self._now).parse(state["now"], source="checkpoint")
         self.changes = [Change(**record) for record in state["changes"]]
-
-
-# YAML
-
-
-class _Loader(yaml.SafeLoader):
-    """Reads 1e-3 as a number (YAML 1.1 would make it text); a key is a word, and given once."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen = set()
-        for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)
-            line = key_node.start_mark.line + 1
-            if not isinstance(key, Hashable):
-                raise ConfigError(
-                    f"line {line}: {key!r} cannot be a name. Names are words, such as batch_size."
-                )
-            if key in seen:
-                raise ConfigError(f"line {line}: {key!r} is given twice. Keep one of them.")
-            seen.add(key)
-        return super().construct_mapping(node, deep)
-
-
-def _resolve_exponent_floats() -> None:
-    import re
-
-    number = re.compile(r"^[-+]?(\d+(\.\d*)?|\.\d+)[eE][-+]?\d+$")
-    _Loader.add_implicit_resolver("tag:yaml.org,2002:float", number, list("-+0123456789."))
-
-
-_resolve_exponent_floats()
-
-
-def read_yaml(text: str, *, source: str) -> dict[str, Any]:
-    """A mapping from YAML text; every failure is a ConfigError that names the place."""
-    try:
-        # Safe: _Loader is a SafeLoader, it builds plain containers and numbers only.
-        values = yaml.load(text, Loader=_Loader)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "somewhere"
-        raise ConfigError(f"{source}: not readable as YAML at {where}: {error.problem}.") from None
-    except (yaml.YAMLError, ConfigError) as error:
-        raise ConfigError(f"{source}: {error}") from None
-    if not isinstance(values, dict):
-        kind = type(values).__name__
-        raise ConfigError(f"{source}: expected settings as 'name: value' lines, found {kind}.")
-    return cast(dict[str, Any], values)
-
-
-def parse_scalar(text: str) -> Any:
-    """A flag's text as YAML would read it: 512, 1e-3, true, null, [64, 64] or plain text."""
-    try:
-        return yaml.load(text, Loader=_Loader)
-    except yaml.YAMLError:
-        return text
 
 
 # Dotted names

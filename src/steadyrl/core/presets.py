@@ -8,11 +8,12 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from steadyrl.core.config import read_yaml, with_overrides
+from steadyrl.core.config import with_overrides
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.foreign_config import ForeignConfig
 from steadyrl.core.registry import ALGORITHMS, config_class
 from steadyrl.core.run_config import RunConfig
+from steadyrl.core.yaml_text import read_yaml
 
 
 def preset_names() -> Iterator[str]:

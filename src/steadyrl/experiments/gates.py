@@ -17,11 +17,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from steadyrl.core.config import Settings, read_yaml, setting
+from steadyrl.core.config import Settings, setting
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.final import final_mean, first_mean
 from steadyrl.core.records import Step
 from steadyrl.core.signals import CATALOGUE
+from steadyrl.core.yaml_text import read_yaml
 from steadyrl.maths.statistics import Estimate, median_interval
 
 # How often each look may answer by chance; together 5 %. Five seeds beyond a bound are 1 in 32.

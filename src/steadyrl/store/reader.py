@@ -16,11 +16,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
-from steadyrl.core.config import read_yaml
 from steadyrl.core.errors import ConfigError, RunNotFound
 from steadyrl.core.presets import parse_config
 from steadyrl.core.records import Change, Step
 from steadyrl.core.run_config import RunConfig
+from steadyrl.core.yaml_text import read_yaml
 from steadyrl.store.checkpoints import Checkpoints
 from steadyrl.store.files import JsonLines
 from steadyrl.store.intact import damage_problem, is_event, is_step, step_problems

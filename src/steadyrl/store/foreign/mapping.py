@@ -20,10 +20,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from steadyrl.core.catalogue import CATALOGUE
-from steadyrl.core.config import Settings, read_yaml, setting
+from steadyrl.core.config import Settings, setting
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.foreign_config import Doubt, Family, Scalar
 from steadyrl.core.registry import ALGORITHMS, config_class
+from steadyrl.core.yaml_text import read_yaml
 
 OTHER = "other."  # names that no table knows, kept because a NaN in a loss is worth knowing
 _TELLING = ("loss", "grad")
