@@ -24,19 +24,17 @@ from steadyrl.core.run_config import RunConfig
 NOT_COMPARED = ("time.", "machine.")
 DDPG = {"learning_starts": 64, "batch_size": 64, "log_every": 50, "buffer_size": 1000}
 EVALUATED = {"evaluation.episodes": 2}
+BREAKOUT = {"rollout_length": 16, "environment.count": 4, "evaluation.episodes": 0}
 SHORT: Mapping[str, tuple[int, Mapping[str, Any]]] = {  # by the beginning of a preset's name
     "ddpg/": (300, {**DDPG, **EVALUATED, "evaluation.every": 150}),
     "bc/": (300, {"log_every": 50, "evaluation.every": 150}),
-    "ppo/breakout": (256, {"rollout_length": 16, "environment.count": 4, "evaluation.episodes": 0}),
+    "ppo/breakout": (256, BREAKOUT),
     "trpo/breakout": (
         256,
         {"rollout_length": 16, "environment.count": 4, "evaluation.episodes": 0},
     ),
     "trpo/v1-breakout": (256, {"rollout_length": 64, "evaluation.episodes": 0}),
-    "trpo/v2-breakout": (
-        256,
-        {"rollout_length": 16, "environment.count": 4, "evaluation.episodes": 0},
-    ),
+    "trpo/v2-breakout": (256, BREAKOUT),
     "": (3072, {**EVALUATED, "rollout_length": 64, "evaluation.every": 1500}),
 }
 VARIANTS: Mapping[str, tuple[Mapping[str, Any], ...]] = {
