@@ -29,10 +29,10 @@ demo: $(READY)
 	@$(BIN)/steadyrl rescue ddpg/document --also batch_size=1024 --seeds 3 --output runs/demo
 
 test: check
-	$(BIN)/python -m pytest -n 2 -q
+	$(BIN)/python -m pytest -n 2 --dist worksteal -q
 
 test-slow: $(READY)
-	$(BIN)/python -m pytest -n 2 -q -m slow
+	$(BIN)/python -m pytest -n 2 --dist worksteal -q -m slow
 
 test-numerics: $(READY)
 	$(BIN)/python -m tests.numerics.run

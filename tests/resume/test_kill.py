@@ -35,7 +35,7 @@ def test_twenty_random_kills_leave_the_trajectory_unchanged(
     small_config: Make, tmp_path: Path
 ) -> None:
     config = small_config(
-        total_env_steps=4000, replay="prioritised", checkpoints__every_env_steps=60
+        total_env_steps=2000, replay="prioritised", checkpoints__every_env_steps=60
     )
     train(config, tmp_path / "unbroken")
     generator = np.random.default_rng(20)
@@ -56,7 +56,7 @@ def test_twenty_random_kills_leave_the_trajectory_unchanged(
     _go_on(config, tmp_path / "broken")
     verdict = compare_runs(tmp_path / "unbroken", tmp_path / "broken")
     assert verdict.differences == []
-    assert verdict.steps == 200
+    assert verdict.steps == 100
 
 
 def test_verify_resume_certifies_by_real_processes_and_sigkill(
