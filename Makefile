@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: docs demo test test-slow test-numerics test-mutants check format bench-env bench-speed bench-learning bench-faults bench-overhead bench-foreign bench-executor bench-ray bench-on-policy bench-cloning bench-imitation-env clean help
+.PHONY: docs demo test test-slow test-numerics test-mutants check check-types check-rest format bench-env bench-speed bench-learning bench-faults bench-overhead bench-foreign bench-executor bench-ray bench-on-policy bench-cloning bench-imitation-env clean help
 
 help:
 	@echo "make demo         set up, rescue a collapsed run in about three minutes, write its report"
@@ -29,10 +29,10 @@ demo: $(READY)
 	@$(BIN)/steadyrl rescue ddpg/document --also batch_size=1024 --seeds 3 --output runs/demo
 
 test: check
-	$(BIN)/python -m pytest -n 2 -q
+	$(BIN)/python -m pytest -n 2 --dist worksteal -q
 
 test-slow: $(READY)
-	$(BIN)/python -m pytest -n 2 -q -m slow
+	$(BIN)/python -m pytest -n 2 --dist worksteal -q -m slow
 
 test-numerics: $(READY)
 	$(BIN)/python -m tests.numerics.run
@@ -41,9 +41,14 @@ test-mutants: $(READY)
 	$(BIN)/python -m tests.mutants.run
 
 check: $(READY)
+	@$(MAKE) --no-print-directory -j 2 check-types check-rest
+
+check-types: $(READY)
+	$(BIN)/mypy
+
+check-rest: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
 
 format: $(READY)

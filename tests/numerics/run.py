@@ -90,7 +90,7 @@ def main() -> int:
             told.append(f"{way}: the same digits as {seen[found]}, not run again")
         else:
             seen[found] = way
-            fine, last = _suite(way, arguments or ["-n", "2", "-q"])
+            fine, last = _suite(way, arguments or ["-n", "2", "--dist", "worksteal", "-q"])
             passed &= fine
             switches = " ".join(f"{name}={value}" for name, value in WAYS[way].items())
             told.append(f"{way}: {'passed' if fine else f'FAILED with {switches}'} ({last})")

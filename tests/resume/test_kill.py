@@ -34,7 +34,7 @@ def _go_on(config: DDPGConfig, path: Path) -> None:
 def test_twenty_random_kills_leave_the_trajectory_unchanged(
     small_config: Make, tmp_path: Path
 ) -> None:
-    config = small_config(total_env_steps=4000, replay="prioritised", checkpoints__every=60)
+    config = small_config(total_env_steps=2000, replay="prioritised", checkpoints__every=60)
     train(config, tmp_path / "unbroken")
     generator = np.random.default_rng(20)
     fork = multiprocessing.get_context("fork")  # children skip the imports: twenty starts are cheap
@@ -54,7 +54,7 @@ def test_twenty_random_kills_leave_the_trajectory_unchanged(
     _go_on(config, tmp_path / "broken")
     verdict = compare_runs(tmp_path / "unbroken", tmp_path / "broken")
     assert verdict.differences == []
-    assert verdict.steps == 200
+    assert verdict.steps == 100
 
 
 def test_verify_resume_certifies_by_real_processes_and_sigkill(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import runpy
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,7 @@ from steadyrl.store.foreign.run import ForeignRun
 from steadyrl.store.reader import RunReader
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
+import watch_trl_grpo
 from watch_trl_grpo import count_a, save_tiny_model
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of other people's libraries
@@ -68,6 +70,16 @@ def test_a_grpo_run_is_recorded_step_by_step(tmp_path: Path) -> None:
     assert [s.signals["rollout.return_mean"] for s in state.steps()] == [
         s.signals["rollout.return_mean"] for s in steps
     ]
+
+
+def test_the_example_records_its_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["watch_trl_grpo.py", "4"])
+    # Here and not in a process of its own, which would import these libraries once more.
+    runpy.run_path(watch_trl_grpo.__file__, run_name="__main__")
+    steps = list(RunReader.open(tmp_path / "runs" / "trl-grpo").steps())
+    assert len(steps) == 4
+    assert "language.reward_std" in steps[-1].signals
 
 
 def test_a_reward_that_tells_nothing_apart_stops_the_run(tmp_path: Path) -> None:
