@@ -49,7 +49,8 @@ GROUPS: Mapping[str, tuple[str, str]] = {
         "stability/*.py stability/controllers/*.py maths/robust.py",
         "rules unit/test_window.py unit/test_robust_statistics.py unit/test_monitor.py "
         "unit/test_diagnose.py unit/test_choice_of_remedies.py unit/test_controllers.py "
-        "unit/test_judging.py unit/test_what_is_judged.py unit/test_foreign_runs.py",
+        "unit/test_explain.py unit/test_judging.py unit/test_what_is_judged.py "
+        "unit/test_foreign_runs.py",
     ),
     "rules": (
         "stability/detectors/*.py stability/causes/*.py stability/remedies/*.py "

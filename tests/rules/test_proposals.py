@@ -111,6 +111,13 @@ def test_a_remedy_has_nothing_to_say_about_settings_that_are_not_there(remedy: s
     assert REMEDIES[remedy].proposal(parse_config(settings), Window()) is None
 
 
+def test_the_clip_of_clones_is_not_proposed_to_others() -> None:
+    config = parse_config(
+        {"algorithm": "ddpg", "environment": {"id": "X-v0"}, "gradient_clip": None}
+    )
+    assert REMEDIES["R342"].propose(config, Window()) is None
+
+
 MEASURED: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any] | None]] = [
     ("R303", {}, {"td.target_std": 10.0}, None),
     ("R303", {}, {"td.target_std": 20.0}, {"reward_scale": 0.5}),

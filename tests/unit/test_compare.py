@@ -83,8 +83,10 @@ def _arms(better: float, seeds: int) -> Comparison:
 
 
 def test_arms_are_paired_by_seed() -> None:
-    (contrast,) = _arms(better=0.9, seeds=6).contrasts
+    result = _arms(better=0.9, seeds=6)
+    (contrast,) = result.contrasts
     assert contrast.clear
+    assert result.message.startswith("second is better than first (p = 0.031, wins ")
     assert contrast.p_value == pytest.approx(2 / 64)
     assert contrast.difference.value == pytest.approx(0.3)
     assert (contrast.difference.low, contrast.difference.high) == pytest.approx((0.3, 0.3))

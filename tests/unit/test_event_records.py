@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from steadyrl.core.errors import StoreError
+from steadyrl.store.foreign import event_files
 from steadyrl.store.foreign.event_files import EventFile
 from steadyrl.store.foreign.event_folder import EventFolder
 from steadyrl.store.foreign.event_record import Malformed, Number, Record, parse_record
 from tests.unit.test_event_files import EVENTS, file_of, frame, scalar
+from tests.unit.test_event_files import read as values
 
 
 def varint(value: int) -> bytes:
@@ -196,6 +198,30 @@ def test_intact_frames_around_bytes_that_are_no_record_are_read(tmp_path: Path) 
     file = read(tmp_path / "e", content)
     assert (file.damage.records, file.damage.frames) == (1, 0)
     assert EventFile(tmp_path / "e").read()["loss"].values.tolist() == [1.0]
+
+
+@pytest.mark.parametrize("stray", [1, 2, 11, 12, 13])
+def test_stray_bytes_between_records_cost_no_record(stray: int, tmp_path: Path) -> None:
+    content = file_of(EVENTS[:3]) + b"\x07" * stray + file_of(EVENTS[3:])
+    found, file = values(tmp_path / "events", content)
+    assert sum(map(len, found.values())) == len(EVENTS)
+    assert (file.damage.frames, file.damage.skipped_bytes) == (1, stray)
+
+
+def test_an_empty_record_is_neither_a_value_nor_damage(tmp_path: Path) -> None:
+    found, file = values(tmp_path / "events", frame(b"") + file_of(EVENTS) + frame(b""))
+    assert sum(map(len, found.values())) == len(EVENTS)
+    assert (file.damage.records, file.damage.frames) == (0, 0)
+
+
+@pytest.mark.parametrize(("largest", "count"), [(1, 0), (10_000, len(EVENTS))])
+def test_a_record_longer_than_scalars_need_is_stepped_over(
+    largest: int, count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_files, "LARGEST", largest)
+    found, file = values(tmp_path / "events", file_of(EVENTS))
+    assert sum(map(len, found.values())) == count
+    assert (file.damage.records, file.damage.frames) == (0, 0)
 
 
 def test_values_of_many_layouts_keep_the_order_of_the_file(tmp_path: Path) -> None:

@@ -18,7 +18,15 @@ from steadyrl.core.errors import ConfigError
 from steadyrl.core.presets import load_config
 from steadyrl.core.records import RunSummary, Step
 from steadyrl.experiments import ladder as ladder_module
-from steadyrl.experiments.gates import Gate, GateSet, Measured, gate_sets, interval, load_gates
+from steadyrl.experiments.gates import (
+    LOOKS,
+    Gate,
+    GateSet,
+    Measured,
+    gate_sets,
+    interval,
+    load_gates,
+)
 from steadyrl.experiments.ladder import Ladder, climb
 from steadyrl.experiments.rung_evidence import evidence
 from steadyrl.experiments.trials import Outcome, Trial, read_outcome
@@ -69,6 +77,10 @@ def test_measures_mean_what_their_words_say() -> None:
     assert run.measure("gain critic.loss") == -7.0
     assert run.measure("misfit") == 2.0 / 4.0
     assert run.measure("final |actor.loss|") == 4.0
+    small = Measured(steps(critic__loss=[1.0] * 3, td__target_std=[0.5] * 3), severe=0)
+    assert small.measure("misfit") == 4.0
+    none = Measured(steps(critic__loss=[1.0] * 3, td__target_std=[0.0] * 3), severe=0)
+    assert math.isnan(none.measure("misfit"))
     assert run.measure("severe findings") == 2.0
     assert math.isnan(run.measure("final q.mean"))
 
@@ -411,6 +423,11 @@ def test_one_seed_in_five_that_fails_leaves_a_rung_open() -> None:
     assert gate.answer(interval([0.0] * 9 + [1.0], look=1)) == "continue"
     assert gate.answer(interval([0.0] * 8 + [1.0] * 2, look=1)) == "open"
     assert gate.answer(interval([0.0] * 4 + [math.nan])) == "open"  # four are too few
+
+
+def test_both_looks_together_answer_by_chance_in_a_twentieth_of_all_cases() -> None:
+    assert sum(LOOKS) == pytest.approx(0.05)
+    assert LOOKS[0] >= 1 / 32  # five seeds beyond a bound are an answer at once
 
 
 def test_a_gate_set_needs_a_gate() -> None:

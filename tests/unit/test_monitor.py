@@ -86,6 +86,15 @@ def test_a_rule_looks_as_soon_as_its_first_signal_is_there() -> None:
     assert spoken(Monitor(detectors=[rule(reads=("x", "y"))]), 3.0) == [("D900", 1, "severe")]
 
 
+def test_what_was_seen_otherwise_is_a_finding_and_is_not_said_again() -> None:
+    severe = rule(severity="severe")
+    monitor = Monitor(detectors=[severe])
+    told = monitor.tell(severe, "it raised", Step(4, 40, 0.0, {}))
+    assert (told.rule, told.step, told.severity, told.message) == ("D900", 4, "severe", "it raised")
+    assert monitor.findings == [told]
+    assert spoken(monitor, 3.0) == []
+
+
 def test_probes_are_part_of_the_case(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(monitor_module, "explain_findings", lambda case: list(case.probes))
     answer = Evidence("Q501", "said", {})

@@ -86,6 +86,14 @@ def test_nothing_is_better_than_something_that_was_not_measured() -> None:
     assert not improves([_outcome(0.0, 50.0)], [_outcome(0.0, 50.0)], "return")
 
 
+def test_a_run_that_was_not_measured_does_not_hide_the_others() -> None:
+    nan = float("nan")
+    before = [_outcome(nan, nan), _outcome(-100.0, 50.0), _outcome(-100.0, 50.0)]
+    assert improves([_outcome(-50.0, 50.0)] * 3, before, "return")
+    assert not improves([_outcome(-95.0, 50.0)] * 3, before, "return")
+    assert not improves([_outcome(-50.0, 50.0)] * 3, before[:2], "return")  # half is not most
+
+
 def test_a_clone_is_better_if_it_is_healthy_where_others_are_not_and_fits_as_well() -> None:
     nan = float("nan")
     sick = [_outcome(-1.0, nan, "D120")]

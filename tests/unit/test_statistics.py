@@ -100,6 +100,18 @@ def test_many_seeds_are_judged_by_a_sample_of_the_patterns() -> None:
     assert SignFlips((16,)).p_value(differences) == pytest.approx(theirs.pvalue, abs=0.01)
 
 
+@pytest.mark.parametrize(("seeds", "patterns"), [(11, 2**11), (12, 2**12), (13, 10_000)])
+def test_up_to_twelve_seeds_all_patterns_are_looked_at(seeds: int, patterns: int) -> None:
+    assert len(SignFlips((seeds,)).called(np.ones(seeds))) == patterns
+
+
+def test_what_spends_exactly_what_is_allowed_is_clear() -> None:
+    test, differences = SignFlips((6,), error_rate=2 / 64), np.ones(6)
+    assert test.p_value(differences) == test.allowed(6)
+    assert test.clear(differences)
+    assert test.called(differences)[0]
+
+
 def test_six_seeds_of_one_sign_are_clear_and_five_never_are() -> None:
     assert fewest_pairs() == 6
     same = np.array([1.0, 9.0, 2.0, 3.0, 100.0, 5.0])
