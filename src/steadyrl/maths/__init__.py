@@ -1,0 +1,1 @@
+"""Mathematics on tensors: pure functions, held to hand-computed numbers and laws."""
