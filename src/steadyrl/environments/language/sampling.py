@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from steadyrl.core.errors import TrainingDiverged
+
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
@@ -26,6 +28,10 @@ class Sampling:
 def choose(logits: Tensor, draws: Tensor, sampling: Sampling) -> tuple[Tensor, Tensor, Tensor]:
     """A token of each row, its log-probability as sampled and in the model's own distribution."""
     plain = logits.log_softmax(dim=-1)
+    if not bool(plain.isfinite().any(dim=-1).all()):
+        raise TrainingDiverged(
+            "the language model puts out NaN or infinity instead of logits: its weights are lost."
+        )
     if sampling.greedy:
         best, tokens = plain.max(dim=-1)
         return tokens, torch.zeros_like(best), best
