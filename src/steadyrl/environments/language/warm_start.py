@@ -144,7 +144,7 @@ class _Teacher:
         torch.nn.utils.clip_grad_norm_(self._policy.parameters(), 1.0)
         self._optimiser.step()
         self.steps += 1
-        return float(loss)
+        return float(loss.detach())
 
     def state(self) -> tuple[int, dict[str, Tensor], dict[str, Any]]:
         """Everything a step depends on."""
