@@ -1,0 +1,265 @@
+"""Completions, sampled in batches with a cache, and how probable each of their tokens was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from steadyrl.core.errors import ConfigError
+from steadyrl.environments.language.policy import LanguagePolicy
+from steadyrl.environments.language.sampling import Sampling, choose
+
+
+@dataclass(frozen=True)
+class Completions:
+    """What was sampled for each prompt; samples of one prompt stand together.
+
+    `tokens` and `attention` are (sequences, prompt + completion): prompts padded on the left,
+    completions on the right. `mask`, `log_probs` and `plain_log_probs` are (sequences, completion);
+    the mask includes the token that ends a completion.
+    """
+
+    tokens: Tensor
+    attention: Tensor
+    mask: Tensor
+    log_probs: Tensor  # under the distribution that was sampled from (temperature, top_p)
+    plain_log_probs: Tensor  # under the model's own
+    prompt_lengths: Tensor
+    finished: Tensor  # ended by itself rather than cut off
+    text: tuple[str, ...]
+    sampling: Sampling
+    samples_per_prompt: int
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @property
+    def lengths(self) -> Tensor:
+        """Tokens of each completion."""
+        return self.mask.sum(dim=1)
+
+    def part(self, start: int, stop: int) -> Completions:
+        """Some of the sequences, without columns that are padding in all of them.
+
+        Parts that begin and end between two prompts keep samples of one prompt together.
+        """
+        rows = slice(start, stop)
+        longest = max(int(self.mask[rows].sum(dim=1).max()), 1)
+        prompt = self.tokens.shape[1] - self.mask.shape[1]
+        columns = slice(prompt - int(self.prompt_lengths[rows].max()), prompt + longest)
+        whole = start % self.samples_per_prompt == 0 and stop % self.samples_per_prompt == 0
+        return Completions(
+            tokens=self.tokens[rows, columns],
+            attention=self.attention[rows, columns],
+            mask=self.mask[rows, :longest],
+            log_probs=self.log_probs[rows, :longest],
+            plain_log_probs=self.plain_log_probs[rows, :longest],
+            prompt_lengths=self.prompt_lengths[rows],
+            finished=self.finished[rows],
+            text=self.text[rows],
+            sampling=self.sampling,
+            samples_per_prompt=self.samples_per_prompt if whole else 1,
+        )
+
+
+def end_tokens(tokenizer: Any, stop: str | None = None) -> tuple[int, ...]:
+    """Tokens that end a completion: the end of text, and every token that holds the stop text.
+
+    All are looked at, because a token may hold more than the stop text (two ends of line, say).
+    """
+    ends = [] if tokenizer.eos_token_id is None else [int(tokenizer.eos_token_id)]
+    if stop:
+        texts = tokenizer.batch_decode([[token] for token in range(len(tokenizer))])
+        ends += [token for token, text in enumerate(texts) if stop in text]
+    if not ends:
+        raise ConfigError(
+            "no token ends a completion: the tokenizer has no end-of-text token, and the task no "
+            "stop text that one of its tokens holds."
+        )
+    return tuple(dict.fromkeys(ends))
+
+
+@torch.no_grad()
+def generate(
+    policy: LanguagePolicy,
+    tokenizer: Any,
+    prompts: Sequence[str],
+    sampling: Sampling,
+    *,
+    generator: torch.Generator | None = None,
+    ends: Sequence[int] | None = None,
+    stop: str | None = None,
+    samples_per_prompt: int = 1,
+    rows: int = 256,
+) -> Completions:
+    """Sample completions, at most `rows` sequences at a time (or the samples of one prompt).
+
+    Prompts of similar length are read together, each of them once for all its samples. Every
+    sequence has its own random numbers, so neither its neighbours nor `rows` change what it says.
+    `generator` (of the CPU) is needed unless decoding is greedy. `ends` are the tokens that end a
+    completion (by default those of `stop`); texts are cut where `stop` begins.
+    """
+    ends = end_tokens(tokenizer, stop) if ends is None else ends
+    encoded = encode_prompts(policy, tokenizer, prompts, sampling.max_new_tokens)
+    count = len(prompts) * samples_per_prompt
+    shape = (count, 0 if sampling.greedy else sampling.max_new_tokens)
+    if generator is None and not sampling.greedy:
+        raise ValueError("sampling needs a generator of random numbers")
+    draws = torch.rand(shape, generator=generator).view(len(prompts), samples_per_prompt, -1)
+    order = sorted(range(len(prompts)), key=lambda index: len(encoded[index]))
+    at_once = max(rows // samples_per_prompt, 1)
+    batch = _Batch.empty(encoded, sampling.max_new_tokens, samples_per_prompt, tokenizer, policy)
+    with _reading(policy):
+        for start in range(0, len(order), at_once):
+            chosen = order[start : start + at_once]
+            _sample(policy, batch, chosen, draws[chosen].flatten(0, 1), sampling, ends)
+    return batch.completions(tokenizer, sampling, ends, stop)
+
+
+def encode_prompts(
+    policy: LanguagePolicy, tokenizer: Any, prompts: Sequence[str], max_new_tokens: int
+) -> list[list[int]]:
+    """Tokens of each prompt; one that cannot be written, or leaves no room, is refused."""
+    if not prompts:
+        raise ConfigError("there are no prompts to complete.")
+    try:
+        encoded: list[list[int]] = tokenizer(list(prompts))["input_ids"]
+    except Exception as error:
+        raise ConfigError(f"a prompt cannot be written in the model's tokens: {error}.") from error
+    for prompt, tokens in zip(prompts, encoded, strict=True):
+        if not tokens:
+            raise ConfigError(f"the prompt {prompt!r} is empty.")
+        if len(tokens) + max_new_tokens > policy.context:
+            raise ConfigError(
+                f"a prompt of {len(tokens)} tokens ({prompt[:40]!r}...) and max_new_tokens = "
+                f"{max_new_tokens} exceed the model's context of {policy.context} tokens. Shorten "
+                "either."
+            )
+    return encoded
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """All sequences while they are being written; rows in the order of the prompts."""
+
+    tokens: Tensor
+    attention: Tensor
+    mask: Tensor
+    log_probs: Tensor
+    plain_log_probs: Tensor
+    prompt_lengths: Tensor
+    samples: int
+
+    @classmethod
+    def empty(
+        cls, encoded: list[list[int]], room: int, samples: int, tokenizer: Any, policy: Any
+    ) -> _Batch:
+        longest = max(len(tokens) for tokens in encoded)
+        padded = torch.full((len(encoded), longest + room), int(tokenizer.pad_token_id))
+        attention = torch.zeros(padded.shape, dtype=torch.bool)
+        for row, tokens in enumerate(encoded):
+            padded[row, longest - len(tokens) : longest] = torch.tensor(tokens)
+            attention[row, longest - len(tokens) : longest] = True
+        padded, attention = (
+            array.repeat_interleave(samples, dim=0).to(policy.device)
+            for array in (padded, attention)
+        )
+        zeros = torch.zeros(len(padded), room, device=padded.device)
+        return cls(
+            tokens=padded,
+            attention=attention,
+            mask=torch.zeros_like(zeros, dtype=torch.bool),
+            log_probs=zeros,
+            plain_log_probs=zeros.clone(),
+            prompt_lengths=attention.sum(dim=1),
+            samples=samples,
+        )
+
+    def completions(
+        self, tokenizer: Any, sampling: Sampling, ends: Sequence[int], stop: str | None
+    ) -> Completions:
+        room = self.mask.shape[1]
+        prompt = self.tokens.shape[1] - room
+        lengths = self.mask.sum(dim=1)
+        last = self.tokens.gather(1, (prompt + lengths - 1)[:, None]).squeeze(1)
+        finished = torch.isin(last, torch.tensor(ends, device=last.device)) & (lengths > 0)
+        spoken = [
+            row[kept].tolist() for row, kept in zip(self.tokens[:, prompt:], self.mask, strict=True)
+        ]
+        texts = tokenizer.batch_decode(spoken, skip_special_tokens=True)
+        whole = Completions(
+            tokens=self.tokens,
+            attention=self.attention,
+            mask=self.mask,
+            log_probs=self.log_probs,
+            plain_log_probs=self.plain_log_probs,
+            prompt_lengths=self.prompt_lengths,
+            finished=finished,
+            text=tuple(text.partition(stop)[0] if stop else text for text in texts),
+            sampling=sampling,
+            samples_per_prompt=self.samples,
+        )
+        return whole.part(0, len(whole))
+
+
+def _sample(
+    policy: LanguagePolicy,
+    batch: _Batch,
+    prompts: Sequence[int],
+    draws: Tensor,
+    sampling: Sampling,
+    ends: Sequence[int],
+) -> None:
+    """Write the completions of some prompts into the batch, a token at a time.
+
+    Sequences that have ended are dropped from the pass once they are half of it.
+    """
+    room, samples, device = batch.mask.shape[1], batch.samples, batch.tokens.device
+    begin = batch.tokens.shape[1] - room
+    ending = torch.tensor(list(ends), device=device)
+    first = torch.tensor(prompts, device=device) * samples
+    rows = (first[:, None] + torch.arange(samples, device=device)).flatten()
+    left = begin - int(batch.prompt_lengths[first].max())
+    draws = draws.to(device)
+    hidden, memory = policy.read(
+        batch.tokens[first, left:begin], batch.attention[first, left:begin]
+    )
+    hidden = hidden.repeat_interleave(samples, dim=0)
+    memory.batch_repeat_interleave(samples)
+    alive = torch.ones_like(rows, dtype=torch.bool)
+    for time in range(room):
+        tokens, log_probs, plain = choose(
+            policy.logits(hidden), draws[:, time : time + 1], sampling
+        )
+        now = rows[alive]
+        batch.tokens[now, begin + time] = tokens[alive]
+        batch.attention[now, begin + time] = True
+        batch.mask[now, time] = True
+        batch.log_probs[now, time] = log_probs[alive]
+        batch.plain_log_probs[now, time] = plain[alive]
+        alive = alive & ~torch.isin(tokens, ending)
+        living = int(alive.sum())
+        if living == 0 or time + 1 == room:
+            return
+        if 2 * living <= len(rows):
+            kept = alive.nonzero().squeeze(1)
+            memory.batch_select_indices(kept)
+            rows, draws, tokens, alive = rows[kept], draws[kept], tokens[kept], alive[kept]
+        attention = batch.attention[rows, left : begin + time + 1]
+        hidden = policy.read_on(tokens[:, None], attention, memory)[:, -1]
+
+
+@contextmanager
+def _reading(policy: LanguagePolicy) -> Iterator[None]:
+    """Without dropout, and without the checkpointing that forbids a cache."""
+    training = policy.training
+    policy.eval()
+    try:
+        yield
+    finally:
+        policy.train(training)

@@ -1,0 +1,189 @@
+"""A causal language model as a policy over tokens, with a value head and a frozen reference."""
+
+from __future__ import annotations
+
+import copy
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from steadyrl.maths.tokens import chosen_log_probs
+
+
+@dataclass(frozen=True, slots=True)
+class TokenOutputs:
+    """What a policy says about each token of its completions; (sequences, time), 0 off the mask."""
+
+    log_probs: Tensor
+    entropies: Tensor
+    values: Tensor | None  # expected score before the token is chosen
+
+
+class LanguagePolicy(nn.Module):
+    """A transformers model, its head applied in chunks, and (if asked for) a value head.
+
+    Everything that trains happens in `forward`, so that the module can be wrapped for data-parallel
+    training as a whole.
+    """
+
+    def __init__(self, language_model: Any, *, value_head: bool = False) -> None:
+        super().__init__()
+        self.language_model = language_model
+        self.value_head: nn.Linear | None = None
+        if value_head:
+            head = language_model.get_output_embeddings().weight
+            self.value_head = nn.Linear(head.shape[1], 1, device=head.device, dtype=head.dtype)
+            # The first values are 0 rather than noise: advantages begin as the scores themselves.
+            nn.init.zeros_(self.value_head.weight)
+            nn.init.zeros_(self.value_head.bias)
+        self.train(language_model.training)
+
+    @property
+    def adapted(self) -> bool:
+        """Whether adapters are trained rather than the model itself."""
+        return hasattr(self.language_model, "disable_adapter")
+
+    @property
+    def context(self) -> int:
+        """The most tokens that prompt and completion may have together."""
+        return int(self._inner.config.max_position_embeddings)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return self._head.weight.device  # type: ignore[no-any-return]
+
+    @property
+    def checkpointing(self) -> bool:
+        """Whether activations are computed again in the backward pass instead of being kept."""
+        return bool(self._inner.is_gradient_checkpointing)
+
+    @checkpointing.setter
+    def checkpointing(self, wanted: bool) -> None:
+        if wanted:
+            self._inner.gradient_checkpointing_enable({"use_reentrant": False})
+        else:
+            self._inner.gradient_checkpointing_disable()
+
+    def forward(
+        self,
+        tokens: Tensor,
+        attention: Tensor,
+        mask: Tensor,
+        *,
+        temperature: float = 1.0,
+        chunk: int = 256,
+        samples_per_prompt: int = 1,
+    ) -> TokenOutputs:
+        """Log-probabilities, entropies and values of completion tokens.
+
+        `tokens` and `attention` are (sequences, prompt + completion), prompts padded on the left,
+        completions on the right; `mask` (sequences, completion) is true for the tokens asked about.
+        If each prompt stands `samples_per_prompt` times in a row it is read once only, and what was
+        read is shared: the same numbers for less work.
+        """
+        length = mask.shape[1]
+        if samples_per_prompt > 1 and not self._checkpoints_now():
+            hidden = self._hidden_with_shared_prompts(tokens, attention, length, samples_per_prompt)
+        else:
+            found, _ = self._decode(tokens[:, :-1], attention[:, :-1])
+            hidden = found[:, -length:]
+        # Only tokens under the mask meet the head, the most expensive layer of a small model.
+        asked = hidden[mask]
+        chosen = tokens[:, -length:][mask]
+        log_probs, entropies = chosen_log_probs(
+            asked,
+            self._head.weight,
+            chosen,
+            head_bias=getattr(self._head, "bias", None),
+            temperature=temperature,
+            chunk=chunk,
+        )
+        values = None
+        if self.value_head is not None:
+            values = _spread(self.value_head(asked).squeeze(-1).float(), mask)
+        return TokenOutputs(_spread(log_probs, mask), _spread(entropies, mask), values)
+
+    def read(self, tokens: Tensor, attention: Tensor) -> tuple[Tensor, Any]:
+        """The last hidden state of each sequence, and what to remember for going on."""
+        hidden, memory = self._decode(tokens, attention, remember=True)
+        return hidden[:, -1], memory
+
+    def read_on(self, tokens: Tensor, attention: Tensor, memory: Any) -> Tensor:
+        """The hidden states after more tokens; `attention` covers the remembered ones too."""
+        hidden, _ = self._decode(tokens, attention, memory=memory)
+        return hidden
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """The head's logits of a few hidden states, in 32 bits."""
+        return self._head(hidden).float()  # type: ignore[no-any-return]
+
+    @property
+    def _inner(self) -> Any:
+        model = self.language_model
+        return model.get_base_model() if self.adapted else model
+
+    @property
+    def _head(self) -> Any:
+        return self._inner.get_output_embeddings()
+
+    def _checkpoints_now(self) -> bool:
+        return self.training and self.checkpointing
+
+    def _decode(
+        self, tokens: Tensor, attention: Tensor, *, memory: Any = None, remember: bool = False
+    ) -> tuple[Tensor, Any]:
+        positions = (attention.long().cumsum(dim=1) - 1).clamp(min=0)[:, -tokens.shape[1] :]
+        decoder = getattr(self._inner, self._inner.base_model_prefix)
+        found = decoder(
+            input_ids=tokens,
+            attention_mask=attention.long(),
+            position_ids=positions,
+            past_key_values=memory,
+            use_cache=remember or memory is not None,
+        )
+        return found.last_hidden_state, found.past_key_values
+
+    def _hidden_with_shared_prompts(
+        self, tokens: Tensor, attention: Tensor, length: int, samples: int
+    ) -> Tensor:
+        """States before each completion token; slopes flow back through what the samples share."""
+        prompt = tokens.shape[1] - length
+        last, memory = self.read(tokens[::samples, :prompt], attention[::samples, :prompt])
+        first = last.repeat_interleave(samples, dim=0)[:, None]
+        if length == 1:
+            return first
+        memory.batch_repeat_interleave(samples)
+        rest = self.read_on(tokens[:, prompt:-1], attention[:, :-1], memory)
+        return torch.cat((first, rest), dim=1)
+
+
+class Reference:
+    """The policy as it was at the start: a frozen copy, or the policy with its adapters off."""
+
+    def __init__(self, policy: LanguagePolicy) -> None:
+        self._adapted = policy.adapted
+        self.policy = policy if self._adapted else frozen_copy(policy)
+
+    @torch.no_grad()
+    def __call__(self, tokens: Tensor, attention: Tensor, mask: Tensor, **settings: Any) -> Tensor:
+        """Log-probabilities of the completion tokens; arguments as those of the policy."""
+        off = self.policy.language_model.disable_adapter() if self._adapted else nullcontext()
+        with off:
+            outputs: TokenOutputs = self.policy(tokens, attention, mask, **settings)
+        return outputs.log_probs
+
+
+def frozen_copy(policy: LanguagePolicy) -> LanguagePolicy:
+    """A copy without value head that no optimiser can move."""
+    copied = LanguagePolicy(copy.deepcopy(policy.language_model))
+    copied.checkpointing = False
+    return copied.eval().requires_grad_(requires_grad=False)
+
+
+def _spread(values: Tensor, mask: Tensor) -> Tensor:
+    """Back from the tokens under the mask to (sequences, time), with 0 elsewhere."""
+    return values.new_zeros(mask.shape).masked_scatter(mask, values)
