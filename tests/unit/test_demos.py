@@ -160,7 +160,7 @@ def test_a_file_of_the_experts_is_replayed_from_given_seeds(
 def test_a_run_of_another_trainer_has_nothing_to_replay(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    flags = ["--runs", str(tmp_path), "--name", "r", "--total-gradient-steps", "200"]
+    flags = ["--runs", str(tmp_path), "--name", "r", "--total-env-steps", "200"]
     assert main(["train", "ddpg/pendulum", *flags, "--quiet"]) == 0
     assert main(["demos", "replay", str(tmp_path / "r")]) == 2
     assert "no demonstrations to replay" in capsys.readouterr().err

@@ -201,7 +201,7 @@ def _facts(name: str, store: Recorded) -> Row:
         f"{summary.get('status', 'unknown')} {summary.get('message') or ''}",
         store.config.task,
         "" if store.config.task == "unknown" else str(store.config.seed),
-        store.config.unit.of(int(summary.get("taken", 0))),
+        f"{number(summary.get('taken', 0), ',')} {store.config.unit.many}",
         number(summary.get("seconds", 0), ",.0f"),
         number(summary.get("final_return"), ",.5g"),
         number(summary.get("best_return"), ",.5g"),

@@ -121,7 +121,8 @@ class ForeignRun:
         """How far it went, in the form of a run's summary."""
         evaluated = any("eval.return_mean" in step.signals for step in self._steps)
         name = "eval.return_mean" if evaluated else "rollout.return_mean"
-        returns = [step.signals[name] for step in self._steps if name in step.signals]
+        values = (step.signals[name] for step in self._steps if name in step.signals)
+        returns = [value for value in values if np.isfinite(value)]
         last = self._steps[-1] if self._steps else None
         return {
             "status": "recorded",
@@ -129,7 +130,7 @@ class ForeignRun:
             "taken": last.taken if last else 0,
             "seconds": last.seconds if last else 0.0,
             "final_return": final_mean(returns) if returns else None,
-            "best_return": max((r for r in returns if np.isfinite(r)), default=None),
+            "best_return": max(returns, default=None),
         }
 
     def _read(self, files: list[Path]) -> tuple[dict[str, Series], list[str]]:
