@@ -34,6 +34,10 @@ ALGORITHMS: dict[str, Algorithm] = {
         "steadyrl.algorithms.on_policy.trpo_config:TRPOConfig",
         "steadyrl.algorithms.on_policy.trainer:prepare_trpo",
     ),
+    "language": Algorithm(
+        "steadyrl.algorithms.language.config:LanguageConfig",
+        "steadyrl.algorithms.language.trainer:prepare",
+    ),
     "bc": Algorithm(
         "steadyrl.algorithms.bc.config:BCConfig", "steadyrl.algorithms.bc.trainer:prepare"
     ),

@@ -54,6 +54,7 @@ class Unit:
 
 ENV_STEPS = Unit("env step", "env steps", "total_env_steps")
 GRADIENT_STEPS = Unit("gradient step", "gradient steps", "total_gradient_steps")
+SAMPLES = Unit("sample", "samples", "total_samples")
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,12 +37,11 @@ def print_conclusion(path: Path) -> None:
     )
     if evaluated:
         final = evaluated[-1].signals
-        spread, length = final["eval.return_std"], final["eval.length_mean"]
-        table.add_row(
-            "last evaluation",
-            f"{final['eval.return_mean']:,.1f} ± {spread:,.1f}, episodes of {length:,.0f} steps",
-        )
-        table.add_row("best evaluation", f"{summary.get('best_return', float('nan')):,.1f}")
+        said = f"{final['eval.return_mean']:,.4g} ± {final['eval.return_std']:,.3g}"
+        if "eval.length_mean" in final:
+            said += f", episodes of {final['eval.length_mean']:,.0f} steps"
+        table.add_row("last evaluation", said)
+        table.add_row("best evaluation", f"{summary.get('best_return', float('nan')):,.4g}")
     verdict = judge(path)
     table.add_row("verdict", escape(verdict.sentence))
     table.add_row("report", str(write_report([store])))

@@ -41,4 +41,30 @@ SIGNALS = (
         "nats",
         "train/sampling/sampling_logp_difference/mean",
     ),
+    signal(
+        "language.accuracy",
+        "share of held-out problems answered right, most likely tokens",
+        "share",
+        "eval/accuracy",
+        "last",
+    ),
+    signal(
+        "language.accuracy_sampled",
+        "the same with tokens drawn as in training",
+        "share",
+        "eval/accuracy_sampled",
+        "last",
+    ),
+    signal(
+        "language.skipped_share",
+        "share of optimiser steps that were skipped: their gradient was no number",
+        "share",
+        "train/skipped_share",
+    ),
+    signal(
+        "language.tokens",
+        "tokens of the update's completions",
+        "tokens",
+        "train/tokens",
+    ),
 )

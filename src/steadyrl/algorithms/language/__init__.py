@@ -1,0 +1,1 @@
+"""PPO and GRPO for causal language models."""

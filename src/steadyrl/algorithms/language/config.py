@@ -1,0 +1,183 @@
+"""Settings of PPO for language models; without a value head it is GRPO."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar, Literal, Self
+
+from pydantic import model_validator
+
+from steadyrl.core.config import Settings, setting
+from steadyrl.core.run_config import EvaluationConfig, RunConfig
+from steadyrl.core.traits import RETURN, SAMPLES, Score, Trait, Unit
+
+
+class ModelConfig(Settings):
+    """Which model: one from a folder, or a tiny one with random weights."""
+
+    path: str | None = setting(
+        None,
+        "folder that save_pretrained wrote; null: a tiny model is made",
+        changes="start",
+    )
+    layers: int = setting(4, "of the tiny model", low=1, changes="start")
+    width: int = setting(128, "of the tiny model's hidden states", low=8, changes="start")
+    heads: int = setting(4, "attention heads of the tiny model", low=1, changes="start")
+    lora_rank: int = setting(
+        0, "rank of low-rank adapters; 0: all weights are trained", low=0, changes="start"
+    )
+    precision: Literal["fp32", "bf16", "fp16"] = setting(
+        "fp32", "number format of the weights", changes="start"
+    )
+    recompute: bool = setting(
+        False, "compute activations again in the backward pass: slower, less memory"
+    )
+    chunk: int = setting(256, "positions whose logits are in memory at once", low=1)
+
+
+class ProblemsConfig(Settings):
+    """What is asked, and when an answer is right."""
+
+    name: Literal["addition", "sorting", "jsonl"] = setting(
+        "addition", "built-in problems, or a file of them", changes="start"
+    )
+    digits: int = setting(2, "of the operands, or of what is sorted", low=1, changes="start")
+    easiest: int = setting(1, "digits of the easiest problems", low=1, changes="start")
+    reverse: bool = setting(False, "answers are written last digit first", changes="start")
+    shots: int = setting(0, "solved problems before each prompt", low=0, changes="start")
+    path: str | None = setting(
+        None, 'of jsonl: lines like {"prompt": ..., "answer": ...}', changes="start"
+    )
+    scorer: str = setting(
+        "exact", "of jsonl: exact, last_number, math_verify or module:function", changes="start"
+    )
+    held_out_share: float = setting(
+        0.1, "of the problems, never trained on", above=0.0, below=1.0, changes="start"
+    )
+    max_new_tokens: int = setting(8, "longest completion", low=1)
+
+
+class WarmStartConfig(Settings):
+    """Solved problems first, until some answers are right."""
+
+    enabled: bool = setting(False, "for models that have never seen such a task", changes="start")
+    low: float = setting(0.3, "held-out accuracy to reach", low=0.0, high=1.0, changes="start")
+    high: float = setting(0.6, "and not to pass", low=0.0, high=1.0, changes="start")
+    learning_rate: float = setting(1e-3, "of the warm start", above=0.0, changes="start")
+    max_steps: int = setting(4_000, "it gives up after so many", low=1, changes="start")
+
+
+class LanguageConfig(RunConfig):
+    """PPO (Schulman et al., 2017) on completions; `advantage: group` makes it GRPO."""
+
+    traits: ClassVar[frozenset[Trait] | None] = frozenset({"language"})
+    unit: ClassVar[Unit] = SAMPLES
+    scores: ClassVar[tuple[Score, ...]] = (RETURN,)
+
+    algorithm: Literal["language"] = setting("language", "which trainer", changes="start")
+    total_samples: int = setting(20_000, "completions to train for", low=1)
+    model: ModelConfig = setting(ModelConfig(), "the model", changes="start")
+    problems: ProblemsConfig = setting(ProblemsConfig(), "the task")
+    warm_start: WarmStartConfig = setting(WarmStartConfig(), "before any reward")
+    evaluation: EvaluationConfig = setting(
+        EvaluationConfig(every=2_000, episodes=200), "episodes are held-out problems"
+    )
+
+    # Data
+    prompts_per_update: int = setting(64, "different problems per update", low=1)
+    samples_per_prompt: int = setting(8, "completions of each", low=1)
+    temperature: float = setting(1.0, "of sampling; 1 is what is trained", above=0.0)
+    top_p: float = setting(1.0, "of sampling; 1 is what is trained", above=0.0, high=1.0)
+
+    # Advantages
+    advantage: Literal["gae", "group"] = setting(
+        "gae", "by a value head, or by comparison within each prompt", changes="start"
+    )
+    gamma: float = setting(1.0, "discount per token", low=0.0, high=1.0, changes="fork")
+    gae_decay: float = setting(0.95, "lambda of the advantage estimator", low=0.0, high=1.0)
+    normalise: Literal["std", "none"] = setting("std", "group advantages: divide by their spread")
+
+    # Update
+    epochs: int = setting(4, "passes over every batch", low=1)
+    minibatch_size: int | None = setting(
+        None, "completions per optimiser step; null: the whole batch", low=1
+    )
+    micro_batch_size: int | None = setting(
+        None, "completions in memory at once; the gradient does not depend on it", low=1
+    )
+    learning_rate: float = setting(1e-4, "AdamW's step size", low=0.0)
+    learning_rate_schedule: Literal["constant", "linear", "cosine"] = setting(
+        "constant", "linear and cosine fall to 0 at the end"
+    )
+    warm_up: int = setting(0, "updates over which the rate rises to its value", low=0)
+    weight_decay: float = setting(0.0, "AdamW's", low=0.0)
+    clip_low: float = setting(0.2, "how far a probability may fall per update", above=0.0)
+    clip_high: float = setting(0.2, "how far it may rise", above=0.0)
+    dual_clip: float | None = setting(
+        None, "bound on the loss of a token of negative advantage; null: none", above=1.0
+    )
+    value_clip: float | None = setting(
+        0.2, "how far a value may move per update; null: freely", above=0.0
+    )
+    value_weight: float = setting(0.5, "weight of the value loss", low=0.0)
+    entropy_weight: float = setting(0.0, "weight of the entropy bonus", low=0.0)
+    gradient_clip: float | None = setting(
+        1.0, "largest norm of the gradient; null: no clipping", above=0.0
+    )
+
+    # Reference
+    kl: Literal["none", "reward", "loss"] = setting("none", "where the reference pulls")
+    kl_weight: float = setting(0.05, "how hard it pulls", low=0.0)
+    kl_kind: Literal["k1", "k2", "k3"] = setting("k2", "estimator in the loss; k1 in the reward")
+
+    @property
+    def samples_per_update(self) -> int:
+        """All completions of all prompts."""
+        return self.prompts_per_update * self.samples_per_prompt
+
+    @property
+    def samples_per_gradient(self) -> int:
+        """Completions of one optimiser step."""
+        return min(self.minibatch_size or self.samples_per_update, self.samples_per_update)
+
+    @property
+    def task(self) -> str:
+        """The problems' name."""
+        return self.problems.name
+
+    def learning_rate_at(self, update: int, progress: float) -> float:
+        """The step size of an update, when this share of the budget is used."""
+        rate = self.learning_rate
+        if update < self.warm_up:
+            return rate * (update + 1) / self.warm_up
+        if self.learning_rate_schedule == "linear":
+            return rate * max(0.0, 1.0 - progress)
+        if self.learning_rate_schedule == "cosine":
+            return rate * 0.5 * (1.0 + math.cos(math.pi * min(1.0, progress)))
+        return rate
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        batch = self.samples_per_update
+        if self.advantage == "group" and self.samples_per_prompt < 2:
+            raise ValueError(
+                "samples_per_prompt = 1: with advantage = group completions of one prompt are "
+                "compared with each other. Use at least 2, or advantage = gae."
+            )
+        for name, size in (
+            ("minibatch_size", self.minibatch_size),
+            ("micro_batch_size", self.micro_batch_size),
+        ):
+            if size is not None and size > batch:
+                raise ValueError(
+                    f"{name} = {size} is more than the {batch} completions of an update "
+                    "(prompts_per_update x samples_per_prompt). Use less, or null."
+                )
+        if self.minibatch_size is not None and batch % self.minibatch_size:
+            raise ValueError(
+                f"minibatch_size = {self.minibatch_size} does not divide the {batch} completions "
+                "of an update. Use a divisor, or null for all at once."
+            )
+        if self.problems.name == "jsonl" and self.problems.path is None:
+            raise ValueError("problems.name = jsonl needs problems.path, a file of problems.")
+        return self

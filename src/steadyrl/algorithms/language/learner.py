@@ -1,0 +1,147 @@
+"""What a language run must not forget: policy, reference, optimiser, streams, counters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from steadyrl.algorithms.common.state import Stateful
+from steadyrl.algorithms.language.config import LanguageConfig, ProblemsConfig
+from steadyrl.core.errors import ConfigError
+from steadyrl.core.seeding import Generators, integer_seed
+from steadyrl.environments.language.addition import addition
+from steadyrl.environments.language.generation import end_tokens
+from steadyrl.environments.language.models import load_model, tiny_model, with_lora
+from steadyrl.environments.language.policy import LanguagePolicy, Reference
+from steadyrl.environments.language.sorting import sorting
+from steadyrl.environments.language.tasks import Problem, Task, alphabet, jsonl_task
+from steadyrl.environments.language.tokenizer import character_tokenizer
+from steadyrl.environments.language.warm_start import (
+    WarmStart,
+    WarmStartSettings,
+    warm_start,
+)
+from steadyrl.nets.module_adam import ModuleAdam
+from steadyrl.nets.weights import ModuleWeights
+
+PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+
+
+class LanguageLearner(Stateful):
+    """Policy with or without a value head, its reference, optimiser, generators and counters."""
+
+    counters = ("updates", "steps", "evaluations", "skipped", "seconds")
+
+    def __init__(self, config: LanguageConfig, device: torch.device) -> None:
+        self.task = make_task(config.problems)
+        model, self.tokenizer = make_model(config, self.task)
+        if config.model.lora_rank:
+            seed = integer_seed(config.seed, "adapters")
+            model = with_lora(model, rank=config.model.lora_rank, seed=seed)
+        self.policy = LanguagePolicy(model.to(device), value_head=config.advantage == "gae")
+        self.policy.checkpointing = config.model.recompute
+        self.policy.eval()  # dropout is off in any mode; this also keeps caches usable
+        self.ends = end_tokens(self.tokenizer, self.task.stop)
+        self.warmed: WarmStart | None = None
+        self.reference = Reference(self.policy)
+        self.weights = ModuleWeights(self.policy)
+        self.optimizer = ModuleAdam(self.policy, weight_decay=config.weight_decay)
+        self.generators = Generators(config.seed)
+        self.updates = self.steps = self.evaluations = 0
+        self.skipped = 0  # optimiser steps whose gradient was no number
+        self.seconds = 0.0
+
+    def warm_up(self, config: LanguageConfig) -> None:
+        """Show solved problems first; the reference is the model as it then is."""
+        wanted = config.warm_start
+        settings = WarmStartSettings(
+            low=wanted.low,
+            high=wanted.high,
+            learning_rate=wanted.learning_rate,
+            max_steps=wanted.max_steps,
+            max_new_tokens=config.problems.max_new_tokens,
+        )
+        seed = integer_seed(config.seed, "warm start") % (1 << 31)
+        self.warmed = warm_start(self.policy, self.tokenizer, self.task, settings, seed=seed)
+        self.reference = Reference(self.policy)
+
+    def draw(self, count: int) -> list[Problem]:
+        """Different training problems, in random order."""
+        problems = self.task.train
+        generator = self.generators["problems"]
+        chosen = generator.choice(len(problems), size=count, replace=count > len(problems))
+        return [problems[int(index)] for index in chosen]
+
+    def torch_generator(self, name: str) -> torch.Generator:
+        """A stream of torch's, seeded anew from ours each time it is asked for."""
+        seed = int(self.generators[name].integers(1 << 62))
+        return torch.Generator().manual_seed(seed)
+
+    def stateful_parts(self) -> dict[str, Any]:
+        """What has a state of its own; a frozen reference is part of it, adapters need none."""
+        parts: dict[str, Any] = {
+            "policy": self.weights,
+            "optimizer": self.optimizer,
+            "generators": self.generators,
+        }
+        if not self.policy.adapted:
+            parts["reference"] = _Frozen(self.reference.policy)
+        return parts
+
+
+class _Frozen:
+    """All weights of a module that nobody trains."""
+
+    def __init__(self, module: torch.nn.Module) -> None:
+        self._module = module
+
+    def state_dict(self) -> dict[str, Any]:
+        return {n: np.asarray(w.float().cpu().numpy()) for n, w in self._module.named_parameters()}
+
+    def load_state_dict(self, state: Any) -> None:
+        with torch.no_grad():
+            for name, weight in self._module.named_parameters():
+                weight.copy_(torch.from_numpy(np.array(state[name])))
+
+
+def make_task(config: ProblemsConfig) -> Task:
+    """The problems that a config names."""
+    if config.name == "jsonl":
+        assert config.path is not None  # the config has refused that
+        return jsonl_task(
+            Path(config.path), held_out_share=config.held_out_share, scorer=config.scorer
+        )
+    if config.name == "sorting":
+        return sorting(config.digits, held_out_share=config.held_out_share)
+    return addition(
+        config.digits,
+        easiest=min(config.easiest, config.digits),
+        reverse=config.reverse,
+        shots=config.shots,
+        held_out_share=config.held_out_share,
+    )
+
+
+def make_model(config: LanguageConfig, task: Task) -> tuple[Any, Any]:
+    """(model, tokenizer) from the folder that the config names, or a tiny one for the task."""
+    if config.model.path is not None:
+        return load_model(Path(config.model.path), dtype=PRECISIONS[config.model.precision])
+    if config.model.width % config.model.heads:
+        raise ConfigError(
+            f"model.width = {config.model.width} is no multiple of model.heads = "
+            f"{config.model.heads}."
+        )
+    tokenizer = character_tokenizer(alphabet(task))
+    longest = max(len(problem.prompt) for problem in (*task.train, *task.held_out))
+    model = tiny_model(
+        tokenizer,
+        layers=config.model.layers,
+        width=config.model.width,
+        heads=config.model.heads,
+        context=longest + config.problems.max_new_tokens + 8,
+        seed=integer_seed(config.seed, "model") % (1 << 31),
+    )
+    return model.to(PRECISIONS[config.model.precision]), tokenizer

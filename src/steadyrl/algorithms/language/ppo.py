@@ -1,0 +1,367 @@
+"""PPO for causal language models (and GRPO, where advantages come from comparing completions).
+
+Reads top to bottom: `train_language` is the loop, `sample` generates and scores a large batch,
+`estimate` finds out what it teaches, `update` goes over it in epochs, `descend` is one optimiser
+step. A step's losses are divided by the token count of its *whole* minibatch, so the gradient is
+the same however it is cut into micro-batches.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from steadyrl.algorithms.common.clock import Clock
+from steadyrl.algorithms.common.ending import finish_step
+from steadyrl.algorithms.language.config import LanguageConfig
+from steadyrl.algorithms.language.learner import LanguageLearner
+from steadyrl.core.config import LiveConfig
+from steadyrl.core.records import Step
+from steadyrl.core.signals import Meter
+from steadyrl.environments.language.accuracy import held_out_accuracy, scored
+from steadyrl.environments.language.generation import Completions, generate
+from steadyrl.environments.language.policy import TokenOutputs
+from steadyrl.environments.language.sampling import Sampling
+from steadyrl.maths.advantages import explained_variance
+from steadyrl.maths.token_advantages import (
+    group_advantages,
+    token_advantages,
+    token_rewards,
+    whitened,
+)
+from steadyrl.maths.token_losses import (
+    PolicyStatistics,
+    clipped_policy_loss,
+    clipped_value_loss,
+    kl_estimates,
+)
+
+READ_AT_ONCE = 128  # completions per pass without gradients, if no micro-batch is given
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Completions and what they teach; arrays are (sequences, completion)."""
+
+    completions: Completions
+    old_log_probs: Tensor  # of the policy as it stood, by the pass that trains
+    old_values: Tensor | None
+    reference: Tensor | None
+    advantages: Tensor
+    returns: Tensor | None
+
+    def __len__(self) -> int:
+        return len(self.completions)
+
+
+def train_language(
+    live: LiveConfig[LanguageConfig], clock: Clock, learner: LanguageLearner
+) -> Iterator[Step]:
+    """Train until `total_samples`, yielding a Step per update.
+
+    Nothing local survives a `yield`: whoever consumes the Steps may change settings or put the
+    learner back to an earlier state, and the loop goes on from there.
+    """
+    while clock.steps_taken < live.now.total_samples:
+        config, meter, started = live.now, Meter(), time.perf_counter()
+        taken_before = clock.steps_taken
+        completions, scores = sample(learner, config)
+        meter.add(describe(completions, scores))
+        batch, signals = estimate(learner, completions, scores, config)
+        meter.add(signals)
+        rate = config.learning_rate_at(learner.updates, taken_before / config.total_samples)
+        update(learner, batch, config, meter, learning_rate=rate)
+        clock.steps_taken += len(batch)
+        yield finish_step(
+            learner,
+            clock,
+            config,
+            meter,
+            started=started,
+            taken_before=taken_before,
+            evaluate=partial(evaluate, learner, config),
+        )
+
+
+def sample(learner: LanguageLearner, config: LanguageConfig) -> tuple[Completions, Tensor]:
+    """A large batch: several completions of different problems, and their scores."""
+    problems = learner.draw(config.prompts_per_update)
+    sampling = Sampling(config.problems.max_new_tokens, config.temperature, config.top_p)
+    completions = generate(
+        learner.policy,
+        learner.tokenizer,
+        [problem.prompt for problem in problems],
+        sampling,
+        generator=learner.torch_generator("completions"),
+        ends=learner.ends,
+        stop=learner.task.stop,
+        samples_per_prompt=config.samples_per_prompt,
+    )
+    scores = torch.tensor(scored(learner.task, problems, completions.text))
+    return completions, scores.to(completions.tokens.device)
+
+
+@torch.no_grad()
+def estimate(
+    learner: LanguageLearner, completions: Completions, scores: Tensor, config: LanguageConfig
+) -> tuple[Batch, dict[str, float]]:
+    """Old log-probabilities, values, the reference's opinion, and advantages."""
+    mask = completions.mask
+    found = _read(learner, completions, config)
+    gap = ((found.log_probs - completions.plain_log_probs).abs() * mask).sum() / mask.sum()
+    signals = {"language.sampler_gap": float(gap), "policy.entropy": _mean(found.entropies, mask)}
+    reference, penalties = None, None
+    if config.kl != "none":
+        reference = _referred(learner, completions, config)
+        signals["language.reference_kl"] = _mean(
+            kl_estimates(found.log_probs, reference, mask, "k3"), mask
+        )
+        if config.kl == "reward":
+            k1 = kl_estimates(found.log_probs, reference, mask, "k1")
+            penalties = config.kl_weight * k1
+    if config.advantage == "gae":
+        assert found.values is not None
+        rewards = token_rewards(scores, mask, penalties)
+        gained, returns = token_advantages(
+            rewards, found.values, mask, config.gamma, config.gae_decay
+        )
+        explained = explained_variance(
+            found.values[mask].cpu().numpy(), returns[mask].cpu().numpy()
+        )
+        if not math.isnan(explained):
+            signals["value.explained_variance"] = explained
+        signals["advantage.std"] = float(gained[mask].std())
+        advantages = whitened(gained, mask)
+        return Batch(
+            completions, found.log_probs, found.values, reference, advantages, returns
+        ), signals
+    totals = scores if penalties is None else scores - penalties.sum(dim=1)
+    groups = group_advantages(totals, config.samples_per_prompt, normalise=config.normalise)
+    signals["language.equal_groups_share"] = float(groups.without_spread.float().mean())
+    signals["advantage.std"] = float(groups.deviations.mean())
+    advantages = groups.advantages[:, None].expand_as(mask) * mask
+    return Batch(completions, found.log_probs, None, reference, advantages, None), signals
+
+
+def update(
+    learner: LanguageLearner,
+    batch: Batch,
+    config: LanguageConfig,
+    meter: Meter,
+    *,
+    learning_rate: float,
+) -> None:
+    """`epochs` passes over the batch in minibatches, each one optimiser step."""
+    before = learner.weights.snapshot()
+    skipped = learner.skipped
+    size = config.samples_per_gradient
+    first_kl, kl = math.nan, math.nan
+    for epoch in range(config.epochs):
+        order = _order(learner, len(batch), size, config.samples_per_prompt)
+        kls = []
+        for number, rows in enumerate(order):
+            signals = descend(learner, batch, rows, config, learning_rate)
+            kls.append(signals.pop("kl"))
+            if epoch == number == 0:
+                signals["policy.first_ratio_error"] = signals["policy.ratio_max"]
+            meter.add(signals)
+        kl = float(np.mean(kls))
+        first_kl = kl if epoch == 0 else first_kl
+    learner.updates += 1
+    meter.add(
+        {
+            "policy.kl": kl,
+            "policy.kl_first_epoch": first_kl,
+            "policy.kl_last_epoch": kl,
+            "policy.update_ratio": learner.weights.moved_since(before),
+            "setting.learning_rate": learning_rate,
+            "language.skipped_share": (learner.skipped - skipped) / (config.epochs * len(order)),
+        }
+    )
+
+
+def descend(
+    learner: LanguageLearner,
+    batch: Batch,
+    rows: slice,
+    config: LanguageConfig,
+    learning_rate: float,
+) -> dict[str, float]:
+    """One optimiser step on some of the completions; one that is no number is skipped."""
+    learner.optimizer.zero()
+    total = float(batch.completions.mask[rows].sum())
+    losses: dict[str, float] = {}
+    statistics: PolicyStatistics | None = None
+    for part in _parts(rows, config.micro_batch_size):
+        loss, found, named = losses_of(learner, batch, part, config, total)
+        loss.backward()  # type: ignore[no-untyped-call]
+        statistics = found if statistics is None else statistics + found
+        for name, value in named.items():
+            losses[name] = losses.get(name, 0.0) + value
+    assert statistics is not None
+    length = learner.weights.clip_gradient(config.gradient_clip)
+    if math.isfinite(length):
+        learner.optimizer.step(learning_rate)
+    else:
+        learner.skipped += 1
+    furthest = max(abs(float(statistics.log_ratio_min)), abs(float(statistics.log_ratio_max)))
+    return {
+        **losses,
+        "policy.clip_fraction": float(statistics.clipped_low + statistics.clipped_high) / total,
+        "policy.ratio_max": math.expm1(min(furthest, 20.0)),
+        "policy.gradient_norm": length,
+        "policy.gradient_norm_max": length,
+        "kl": float(statistics.kl) / total,
+    }
+
+
+def losses_of(
+    learner: LanguageLearner, batch: Batch, rows: slice, config: LanguageConfig, total: float
+) -> tuple[Tensor, PolicyStatistics, dict[str, float]]:
+    """What a micro-batch adds to the loss of its minibatch of `total` tokens."""
+    part = batch.completions.part(rows.start, rows.stop)
+    mask, length = part.mask, part.mask.shape[1]
+    outputs = learner.policy(
+        part.tokens,
+        part.attention,
+        mask,
+        chunk=config.model.chunk,
+        samples_per_prompt=part.samples_per_prompt,
+    )
+    loss, statistics = clipped_policy_loss(
+        outputs.log_probs,
+        batch.old_log_probs[rows, :length],
+        batch.advantages[rows, :length],
+        mask,
+        clip_low=config.clip_low,
+        clip_high=config.clip_high,
+        total=total,
+        dual_clip=config.dual_clip,
+    )
+    named = {"policy.loss": float(loss.detach())}
+    if batch.returns is not None:
+        assert batch.old_values is not None
+        value_loss, errors = clipped_value_loss(
+            outputs.values,
+            batch.old_values[rows, :length],
+            batch.returns[rows, :length],
+            mask,
+            clip=config.value_clip,
+            total=total,
+        )
+        loss = loss + config.value_weight * value_loss
+        named["value.loss"] = float(errors.squared_errors) / total
+    if config.entropy_weight:
+        loss = loss - config.entropy_weight * (outputs.entropies * mask).sum() / total
+    if config.kl == "loss":
+        assert batch.reference is not None
+        reference = batch.reference[rows, :length]
+        pull = kl_estimates(outputs.log_probs, reference, mask, config.kl_kind)
+        loss = loss + config.kl_weight * pull.sum() / total
+    return loss, statistics, named
+
+
+def evaluate(learner: LanguageLearner, config: LanguageConfig) -> dict[str, float]:
+    """Held-out problems: greedy, and sampled as in training. A right answer returns 1."""
+    learner.evaluations += 1
+    found = held_out_accuracy(
+        learner.policy,
+        learner.tokenizer,
+        learner.task,
+        count=config.evaluation.episodes,
+        max_new_tokens=config.problems.max_new_tokens,
+        ends=learner.ends,
+        seed=config.seed,
+        temperature=config.temperature,
+        top_p=config.top_p,
+    )
+    share = found.greedy.share
+    return {
+        "eval.return_mean": found.greedy_score,
+        "eval.return_std": math.sqrt(share * (1.0 - share) / found.greedy.total),
+        "language.accuracy": share,
+        "language.accuracy_sampled": found.sampled.share,
+    }
+
+
+def describe(completions: Completions, scores: Tensor) -> dict[str, float]:
+    """How the completions look and what they earned."""
+    return {
+        "rollout.return_mean": float(scores.mean()),
+        "language.reward_std": float(scores.std()) if len(scores) > 1 else 0.0,
+        "language.length_mean": float(completions.lengths.float().mean()),
+        "language.cut_share": 1.0 - float(completions.finished.float().mean()),
+        "language.tokens": float(completions.lengths.sum()),
+    }
+
+
+def _read(
+    learner: LanguageLearner, completions: Completions, config: LanguageConfig
+) -> TokenOutputs:
+    """What the policy says of every token, as it stands, a few completions at a time."""
+    parts = []
+    for rows in _parts(slice(0, len(completions)), config.micro_batch_size or READ_AT_ONCE):
+        part = completions.part(rows.start, rows.stop)
+        parts.append(
+            learner.policy(
+                part.tokens,
+                part.attention,
+                part.mask,
+                chunk=config.model.chunk,
+                samples_per_prompt=part.samples_per_prompt,
+            )
+        )
+    width = completions.mask.shape[1]
+    values = None
+    if parts[0].values is not None:
+        values = torch.cat([_widened(p.values, width) for p in parts])
+    return TokenOutputs(
+        torch.cat([_widened(p.log_probs, width) for p in parts]),
+        torch.cat([_widened(p.entropies, width) for p in parts]),
+        values,
+    )
+
+
+def _referred(learner: LanguageLearner, completions: Completions, config: LanguageConfig) -> Tensor:
+    """The reference's log-probabilities of every token."""
+    found = []
+    for rows in _parts(slice(0, len(completions)), config.micro_batch_size or READ_AT_ONCE):
+        part = completions.part(rows.start, rows.stop)
+        logs = learner.reference(
+            part.tokens,
+            part.attention,
+            part.mask,
+            chunk=config.model.chunk,
+            samples_per_prompt=part.samples_per_prompt,
+        )
+        found.append(_widened(logs, completions.mask.shape[1]))
+    return torch.cat(found)
+
+
+def _order(learner: LanguageLearner, count: int, size: int, together: int) -> list[slice]:
+    """The minibatches of an epoch, in random order; completions of one prompt stay together."""
+    starts = np.arange(0, count, size)
+    if size % together == 0 or len(starts) == 1:
+        starts = learner.generators["minibatches"].permutation(starts)
+    return [slice(int(start), min(int(start) + size, count)) for start in starts]
+
+
+def _parts(rows: slice, size: int | None) -> Iterator[slice]:
+    step = size or (rows.stop - rows.start)
+    for start in range(rows.start, rows.stop, step):
+        yield slice(start, min(start + step, rows.stop))
+
+
+def _widened(values: Tensor, width: int) -> Tensor:
+    return torch.nn.functional.pad(values, (0, width - values.shape[1]))
+
+
+def _mean(values: Tensor, mask: Tensor) -> float:
+    return float((values * mask).sum() / mask.sum())

@@ -1,0 +1,56 @@
+"""PPO for language models, put together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from steadyrl.algorithms.common.clock import Clock
+from steadyrl.algorithms.common.training import Training
+from steadyrl.algorithms.language.config import LanguageConfig
+from steadyrl.algorithms.language.learner import LanguageLearner
+from steadyrl.algorithms.language.ppo import estimate, losses_of, sample, train_language
+from steadyrl.core.config import LiveConfig
+
+
+def prepare(config: LanguageConfig, device: torch.device) -> Training:
+    """A run at its beginning; a warm start happens with the first Step, not here."""
+    live, clock, learner = LiveConfig(config), Clock(), LanguageLearner(config, device)
+
+    def begin() -> Any:
+        if config.warm_start.enabled and learner.updates == 0 and learner.warmed is None:
+            learner.warm_up(live.now)
+        return train_language(live, clock, learner)
+
+    def gradients(*, size: int, generator: np.random.Generator, **_: Any) -> dict[str, Any]:
+        """Of completions of fresh prompts; the unit is the prompt and all its samples."""
+        now = live.now
+        prompts = max(1, size // now.samples_per_prompt)
+        drawn = now.replaced({"prompts_per_update": prompts, "minibatch_size": None})
+        del generator  # drawn from the run's own streams, which a measurement may move on
+        completions, scores = sample(learner, drawn)
+        batch, _signals = estimate(learner, completions, scores, drawn)
+        learner.optimizer.zero()
+        total = float(batch.completions.mask.sum())
+        found = losses_of(learner, batch, slice(0, len(batch)), drawn, total)
+        found[0].backward()  # type: ignore[no-untyped-call]
+        parts = [
+            weight.grad.detach().flatten()
+            for weight in learner.policy.parameters()
+            if weight.grad is not None
+        ]
+        learner.optimizer.zero()
+        return {"policy": torch.cat(parts).float().cpu().numpy()}
+
+    return Training(
+        live=live,
+        world=clock,
+        learner=learner,
+        begin=begin,
+        examine=dict,
+        black_box=lambda: (learner.weights.first_non_finite(), {}),
+        gradients=gradients,
+        experience=lambda: len(learner.task.train),
+    )

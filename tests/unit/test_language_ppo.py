@@ -1,0 +1,139 @@
+"""PPO and GRPO for language models: laws of the update, exact resume, what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from steadyrl.algorithms.common.training import prepare
+from steadyrl.algorithms.language.config import LanguageConfig
+from steadyrl.algorithms.language.learner import LanguageLearner
+from steadyrl.algorithms.language.ppo import Batch, descend, estimate, losses_of, sample
+from steadyrl.core.errors import ConfigError
+from steadyrl.core.presets import parse_config
+from steadyrl.core.records import Step
+from steadyrl.experiments.verify_resume import compare_runs
+from steadyrl.judging import judge
+from steadyrl.run import Observers, resume, train
+
+
+def _config(**settings: Any) -> LanguageConfig:
+    values = {
+        "algorithm": "language",
+        "total_samples": 96,
+        "model": {"layers": 1, "width": 16, "heads": 2},
+        "problems": {"digits": 1, "max_new_tokens": 4},
+        "prompts_per_update": 4,
+        "samples_per_prompt": 4,
+        "epochs": 2,
+        "evaluation": {"every": 32, "episodes": 8},
+        "checkpoints": {"every": 32},
+    }
+    dotted = {name.replace("__", "."): value for name, value in settings.items()}
+    config = parse_config(values, overrides=dotted)
+    assert isinstance(config, LanguageConfig)
+    return config
+
+
+def _batch(config: LanguageConfig) -> tuple[LanguageLearner, Batch]:
+    training = prepare(config)
+    learner = training.learner
+    assert isinstance(learner, LanguageLearner)
+    completions, _ = sample(learner, config)
+    scores = torch.arange(len(completions), dtype=torch.float32) % 3  # so that there is a signal
+    return learner, estimate(learner, completions, scores, config)[0]
+
+
+def _gradient(learner: LanguageLearner, batch: Batch, config: LanguageConfig, size: int) -> Any:
+    learner.optimizer.zero()
+    total = float(batch.completions.mask.sum())
+    for start in range(0, len(batch), size):
+        losses_of(learner, batch, slice(start, min(start + size, len(batch))), config, total)[
+            0
+        ].backward()  # type: ignore[no-untyped-call]
+    return torch.cat([w.grad.flatten() for w in learner.policy.parameters() if w.grad is not None])
+
+
+@pytest.mark.parametrize("settings", [{}, {"advantage": "group"}, {"kl": "loss"}], ids=str)
+def test_the_gradient_does_not_depend_on_the_split_into_micro_batches(
+    settings: dict[str, Any],
+) -> None:
+    config = _config(entropy_weight=0.01, **settings)
+    learner, batch = _batch(config)
+    whole = _gradient(learner, batch, config, len(batch))
+    for size in (8, 4, 3, 1):
+        parts = _gradient(learner, batch, config, size)
+        assert float((parts - whole).norm() / whole.norm()) < 1e-5
+
+
+def test_before_the_first_step_every_ratio_is_one_and_the_sampler_is_the_policy() -> None:
+    config = _config(kl="reward")
+    steps = list(prepare(config).steps)
+    for step in steps:
+        assert step.signals["policy.first_ratio_error"] < 1e-4
+        assert step.signals["language.sampler_gap"] < 1e-4
+    assert steps[0].signals["language.reference_kl"] == pytest.approx(0.0, abs=1e-6)
+
+
+def test_another_temperature_shows_as_nothing_in_the_gap_but_ratios_stay_one() -> None:
+    # The policy's own probabilities are trained, whatever it was sampled with.
+    (step, *_) = prepare(_config(temperature=0.5)).steps
+    assert step.signals["policy.first_ratio_error"] < 1e-4
+
+
+def test_a_gradient_that_is_no_number_is_skipped_and_counted() -> None:
+    config = _config()
+    learner, batch = _batch(config)
+    before = learner.weights.snapshot()
+    batch.advantages[0, 0] = float("nan")
+    descend(learner, batch, slice(0, len(batch)), config, 0.1)
+    assert learner.skipped == 1
+    assert learner.weights.moved_since(before) == 0.0
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"advantage": "group", "minibatch_size": 8}, {"kl": "reward", "micro_batch_size": 4}],
+    ids=str,
+)
+def test_a_run_goes_on_exactly_where_it_stopped(settings: dict[str, Any], tmp_path: Path) -> None:
+    config = _config(**settings)
+    train(config, tmp_path / "unbroken")
+
+    def stop(step: Step) -> None:
+        if step.index == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(config, tmp_path / "broken", observers=Observers(step=stop))
+    resume(tmp_path / "broken")
+    assert compare_runs(tmp_path / "unbroken", tmp_path / "broken").differences == []
+
+
+def test_it_counts_samples_and_is_judged(tmp_path: Path) -> None:
+    summary, path = train(_config(), tmp_path / "run")
+    assert (summary.steps, summary.taken) == (6, 96)
+    verdict = judge(path)
+    assert verdict.to_json()["unit"] == "samples"
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"advantage": "group", "samples_per_prompt": 1}, "at least 2"),
+        ({"micro_batch_size": 17}, "more than the 16 completions"),
+        ({"minibatch_size": 5}, "does not divide the 16"),
+        ({"problems.name": "jsonl"}, r"needs problems\.path"),
+    ],
+)
+def test_what_does_not_fit_together_is_one_sentence(settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        _config(**settings)
+
+
+def test_a_model_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="there is no language model in it"):
+        prepare(_config(model__path=str(tmp_path)))
