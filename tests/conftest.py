@@ -9,12 +9,15 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
+from hypothesis import settings
 
 import steadyrl.environments  # noqa: F401 - registers them
 from steadyrl.algorithms.ddpg.config import DDPGConfig
 from steadyrl.core.presets import parse_config
 
 torch.set_num_threads(1)
+settings.register_profile("any machine", deadline=None)  # how long a test takes is no law
+settings.load_profile("any machine")
 
 
 class Countdown(gymnasium.Env[Any, Any]):

@@ -115,7 +115,7 @@ def test_the_clip_of_clones_is_not_proposed_to_others() -> None:
     config = parse_config(
         {"algorithm": "ddpg", "environment": {"id": "X-v0"}, "gradient_clip": None}
     )
-    assert REMEDIES["R342"].propose(config, Window()) is None
+    assert REMEDIES["R342"].proposal(config, Window()) is None
 
 
 MEASURED: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any] | None]] = [

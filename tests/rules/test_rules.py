@@ -45,8 +45,10 @@ def algorithm_with(traits: tuple[Trait, ...]) -> str:
 def config_of(algorithm: str, settings: Mapping[str, Any] | None = None) -> RunConfig:
     """Of one of our trainers, or of a family that only others train."""
     if algorithm in ALGORITHMS:
-        budget = {config_class(algorithm).unit.setting: TOTAL_ENV_STEPS}
-        values = {"algorithm": algorithm, "environment": {"id": "X-v0"}, **budget}
+        kind = config_class(algorithm)
+        values: dict[str, Any] = {"algorithm": algorithm, kind.unit.setting: TOTAL_ENV_STEPS}
+        if "environment" in kind.model_fields:
+            values["environment"] = {"id": "X-v0"}
         return parse_config(values, overrides=settings)
     values = {"total_env_steps": TOTAL_ENV_STEPS, "known": dict(settings or {})}
     return parse_config({**values, "algorithm": "foreign", "family": algorithm})
