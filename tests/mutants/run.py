@@ -195,7 +195,7 @@ def _chosen(
     left = SECONDS
     for test in sorted(
         called or here,  # what runs at import is called by no test
-        key=lambda t: (-kills[file, t.item.nodeid], len(t.calls) * (t.seconds + 0.01)),
+        key=lambda t: (-kills[file, t.item.nodeid], max(1, len(t.calls)) * (t.seconds + 0.01)),
     ):
         if test.seconds <= left:
             left -= test.seconds
