@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -46,3 +47,15 @@ def test_a_fault_is_felt_by_those_who_hold_the_function_already() -> None:
 
     assert _in_child(with_fault) == (0, b"12.0")
     assert held(4.0, values) == pytest.approx(2.0 / 1.4826)
+
+
+def test_a_fault_that_never_ends_is_ended_and_told_from_a_crash() -> None:
+    def endless() -> bytes:
+        while True:
+            pass
+
+    def crash() -> bytes:
+        raise SystemExit
+
+    assert _in_child(endless, 1) == (-signal.SIGPROF, b"")
+    assert _in_child(crash) == (1, b"")
