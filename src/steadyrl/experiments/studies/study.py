@@ -37,9 +37,8 @@ class Study:
     setup: str  # what is run
     rule: str  # how it is decided, in words; `run` carries it out
     seeds: int
-    run: Callable[
-        [Path, int, bool, Executor, Say], StudyResult
-    ]  # folder, seeds, quick, executor, say
+    # folder, seeds, quick, executor, say
+    run: Callable[[Path, int, bool, Executor, Say], StudyResult]
 
 
 def together(answers: Iterable[Decided]) -> Conclusion:
@@ -78,7 +77,7 @@ def page(study: Study, found: Mapping[str, Any]) -> str:
         "",
         f"**Rule, declared beforehand.** {study.rule}",
         "",
-        f"**Conclusion: {found['verdict']}.** {found['because']}",
+        f"**Verdict: {found['verdict']}.** {found['because']}",
         "",
         "| " + " | ".join(found["head"]) + " |",
         "|" + "---|" * len(found["head"]),
