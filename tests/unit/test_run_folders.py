@@ -174,7 +174,7 @@ def test_a_summary_prefers_evaluations_and_skips_what_is_no_number(tmp_path: Pat
 
 
 def test_what_is_told_about_a_run_is_known_of_it(tmp_path: Path) -> None:
-    log(tmp_path, text="policy.kl,config/lr\n0.5,0.125\n0.5,0.25\n")
+    log(tmp_path, text="policy.kl,config/lr\n0.5,0.125\n0.5,0.5\n0.5,0.25\n")
     mapping = NameTable.parse({"settings": {"learning_rate": "lr", "gamma": "g"}}, source="test")
     run = ForeignRun(
         tmp_path, mapping=mapping, family="trpo", total_env_steps=77, settings={"g": 0.5}

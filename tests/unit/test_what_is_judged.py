@@ -105,6 +105,11 @@ def test_a_summary_that_lacks_parts_still_says_how_the_run_ended(tmp_path: Path)
     assert judge(summarised(path, status="failed", steps=59)).status == "going"
 
 
+def test_a_run_that_failed_before_its_first_step_has_failed(tmp_path: Path) -> None:
+    path = recorded(tmp_path / "run", [], status="failed", message="why")
+    assert judge(path).sentence == "failed: why"
+
+
 @pytest.mark.parametrize(
     ("age", "status"), [(0.0, "going"), (0.9 * HOUR, "going"), (1.1 * HOUR, "broken off")]
 )
