@@ -37,11 +37,11 @@ def test_equal_logits_give_the_uniform_distribution() -> None:
 def test_chunks_change_neither_values_nor_gradients(
     chunk: int, temperature: float, with_bias: bool
 ) -> None:
-    inputs = [_random(2, 4, 16, kind=torch.float32), _random(50, 16, seed=1, kind=torch.float32)]
+    inputs = [_random(2, 4, 16, kind=torch.float64), _random(50, 16, seed=1, kind=torch.float64)]
     if with_bias:
-        inputs.append(_random(50, seed=2, kind=torch.float32))
+        inputs.append(_random(50, seed=2, kind=torch.float64))
     tokens = torch.randint(50, (2, 4), generator=torch.Generator().manual_seed(3))
-    weights = [_random(2, 4, seed=seed, kind=torch.float32) for seed in (4, 5)]
+    weights = [_random(2, 4, seed=seed, kind=torch.float64) for seed in (4, 5)]
     results = []
     for ours in (True, False):
         own = [entry.clone().requires_grad_() for entry in inputs]
@@ -55,8 +55,8 @@ def test_chunks_change_neither_values_nor_gradients(
         torch.autograd.backward((found[0] * weights[0] + found[1] * weights[1]).sum())
         results.append((found, [entry.grad for entry in own]))
     (values, gradients), (expected_values, expected_gradients) = results
-    torch.testing.assert_close(values, expected_values, rtol=1e-6, atol=1e-6)
-    torch.testing.assert_close(gradients, expected_gradients, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(values, expected_values, rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(gradients, expected_gradients, rtol=1e-10, atol=1e-10)
 
 
 def test_slopes_of_both_outputs_equal_finite_differences() -> None:
