@@ -6,7 +6,7 @@ READY := .venv/.ready
 .PHONY: docs demo test test-slow test-numerics test-mutants check check-types check-rest format bench-env bench-speed bench-learning bench-faults bench-overhead bench-foreign bench-executor bench-ray bench-on-policy bench-cloning bench-imitation-env clean help
 
 help:
-	@echo "make demo         set up, rescue a collapsed run in about three minutes, write its report"
+	@echo "make demo         set up, rescue a collapsed run in about four minutes, write its report"
 	@echo "make test         set up, check style and types, run the tests"
 	@echo "make test-slow    the tests that train for minutes"
 	@echo "make test-numerics the tests with other last digits, as other processors compute them"
