@@ -20,8 +20,9 @@ class ModuleAdam:
         self, module: nn.Module, *, epsilon: float = 1e-5, weight_decay: float = 0.0
     ) -> None:
         self._named = {name: w for name, w in module.named_parameters() if w.requires_grad}
+        # Fused: one pass over each weight, without temporary arrays as large as the model.
         self._optimizer = torch.optim.AdamW(
-            self._named.values(), eps=epsilon, weight_decay=weight_decay
+            self._named.values(), eps=epsilon, weight_decay=weight_decay, fused=True
         )
 
     def zero(self) -> None:
@@ -35,12 +36,12 @@ class ModuleAdam:
         self._optimizer.step()
 
     def state_dict(self) -> dict[str, Any]:
-        """Both moments of every weight by its name, and how many steps were taken."""
+        """Both moments of every weight by its name, and the number of steps; see ModuleWeights."""
         found: dict[str, Any] = {}
         for name, weight in self._named.items():
             state = self._optimizer.state.get(weight)
             if state:
-                moments = {moment: to_stored(state[moment]) for moment in _MOMENTS}
+                moments = {moment: to_stored(state[moment], copy=False) for moment in _MOMENTS}
                 found[name] = {**moments, "step": int(state["step"])}
         return found
 

@@ -7,7 +7,7 @@ those of any torch module, in their own types: language models, users' own netwo
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,6 +18,7 @@ from steadyrl.core.arrays import RawArray, Stored
 from steadyrl.nets.dense import Network, first_non_finite, norm
 
 _TINY = 1e-12
+SAMPLED = 4_000_000  # weights that tell how far a large model has moved
 _RAW = {torch.bfloat16: "BF16", torch.float8_e4m3fn: "F8_E4M3", torch.float8_e5m2: "F8_E5M2"}
 _FROM_RAW = {name: kind for kind, name in _RAW.items()}
 
@@ -124,21 +125,27 @@ class ModuleWeights:
         return length
 
     def snapshot(self) -> Sequence[Tensor]:
-        """Copies of all of them."""
-        return [weight.detach().clone() for weight in self._named.values()]
+        """Copies of all of them; of a large model every so many, for a copy is as large as it."""
+        return [weight.clone() for weight in self._sampled()]
 
     def moved_since(self, before: Sequence[Tensor]) -> float:
         """The length of the way since a snapshot, over their length then."""
-        pairs = zip(self._named.values(), before, strict=True)
-        return _length(now.detach() - then for now, then in pairs) / (_length(before) + _TINY)
+        pairs = zip(self._sampled(), before, strict=True)
+        return _length(now - then for now, then in pairs) / (_length(before) + _TINY)
+
+    def _sampled(self) -> Iterator[Tensor]:
+        """All weights, or evenly spaced ones of each tensor if there are more than SAMPLED."""
+        total = sum(weight.numel() for weight in self._named.values())
+        every = max(1, total // SAMPLED)
+        return (weight.detach().flatten()[::every] for weight in self._named.values())
 
     def first_non_finite(self) -> str | None:
         """The name of the first that holds something that is no number."""
         return first_non_finite(self._named.items())
 
     def state_dict(self) -> dict[str, Stored]:
-        """Every weight under its name, in its own type."""
-        return {name: to_stored(weight) for name, weight in self._named.items()}
+        """Every weight under its name, in its own type and place: store or copy it at once."""
+        return {name: to_stored(weight, copy=False) for name, weight in self._named.items()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Put weights back."""
@@ -147,14 +154,14 @@ class ModuleWeights:
                 weight.copy_(from_stored(state[name]))
 
 
-def to_stored(tensor: Tensor) -> Stored:
-    """A copy that a checkpoint can hold, in the tensor's own type."""
+def to_stored(tensor: Tensor, *, copy: bool = True) -> Stored:
+    """What a checkpoint can hold, in the tensor's own type: a copy, or a view of its memory."""
     plain = tensor.detach().contiguous().cpu()
     if plain.dtype in _RAW:
-        content = plain.view(torch.uint8).numpy().reshape(-1).copy()
-        return RawArray(_RAW[plain.dtype], tuple(plain.shape), content)
-    found: Stored = plain.numpy().copy()
-    return found
+        content = plain.view(torch.uint8).numpy().reshape(-1)
+        return RawArray(_RAW[plain.dtype], tuple(plain.shape), content.copy() if copy else content)
+    found = plain.numpy()
+    return found.copy() if copy else found
 
 
 def from_stored(stored: Stored) -> Tensor:

@@ -17,7 +17,7 @@ class ModelConfig(Settings):
 
     path: str | None = setting(
         None,
-        "folder that save_pretrained wrote; null: a tiny model is made",
+        "folder that save_pretrained wrote, or smollm2 once fetched; null: a tiny model is made",
         changes="start",
     )
     layers: int = setting(4, "of the tiny model", low=1, changes="start")
@@ -27,7 +27,7 @@ class ModelConfig(Settings):
         0, "rank of low-rank adapters; 0: all weights are trained", low=0, changes="start"
     )
     precision: Literal["fp32", "bf16", "fp16"] = setting(
-        "fp32", "number format of the weights", changes="start"
+        "fp32", "number format of weights that are not trained (see lora_rank)", changes="start"
     )
     recompute: bool = setting(
         False, "compute activations again in the backward pass: slower, less memory"
@@ -44,6 +44,9 @@ class ProblemsConfig(Settings):
     digits: int = setting(2, "of the operands, or of what is sorted", low=1, changes="start")
     easiest: int = setting(1, "digits of the easiest problems", low=1, changes="start")
     reverse: bool = setting(False, "answers are written last digit first", changes="start")
+    spaced: bool = setting(
+        False, "12 + 34 = 46 as in books, for models that have read some", changes="start"
+    )
     shots: int = setting(0, "solved problems before each prompt", low=0, changes="start")
     path: str | None = setting(
         None, 'of jsonl: lines like {"prompt": ..., "answer": ...}', changes="start"
@@ -106,10 +109,18 @@ class LanguageConfig(RunConfig):
         None, "completions in memory at once; the gradient does not depend on it", low=1
     )
     learning_rate: float = setting(1e-4, "AdamW's step size", low=0.0)
-    learning_rate_schedule: Literal["constant", "linear", "cosine"] = setting(
-        "constant", "linear and cosine fall to 0 at the end"
+    learning_rate_schedule: Literal["constant", "linear", "cosine", "plateau"] = setting(
+        "constant", "linear and cosine fall to 0 at the end, plateau when nothing improves"
     )
+    plateau_patience: int = setting(
+        5, "of plateau: evaluations without a new best before the rate falls", low=1
+    )
+    plateau_ratio: float = setting(0.5, "of plateau: what it falls to", above=0.0, below=1.0)
+    plateau_floor: float = setting(1e-8, "of plateau: the lowest rate", above=0.0)
     warm_up: int = setting(0, "updates over which the rate rises to its value", low=0)
+    critic_warm_up: int = setting(
+        0, "updates at the start that train the value head alone", low=0, changes="start"
+    )
     weight_decay: float = setting(0.0, "AdamW's", low=0.0)
     clip_low: float = setting(0.2, "how far a probability may fall per update", above=0.0)
     clip_high: float = setting(0.2, "how far it may rise", above=0.0)
@@ -129,6 +140,11 @@ class LanguageConfig(RunConfig):
     kl: Literal["none", "reward", "loss"] = setting("none", "where the reference pulls")
     kl_weight: float = setting(0.05, "how hard it pulls", low=0.0)
     kl_kind: Literal["k1", "k2", "k3"] = setting("k2", "estimator in the loss; k1 in the reward")
+    kl_target: float | None = setting(
+        None, "nats per token to steer to by changing kl_weight; null: it stays", above=0.0
+    )
+    kl_weight_floor: float = setting(0.01, "of kl_target: the least weight", above=0.0)
+    kl_weight_cap: float = setting(1.0, "of kl_target: the largest weight", above=0.0)
 
     @property
     def samples_per_update(self) -> int:
@@ -178,6 +194,18 @@ class LanguageConfig(RunConfig):
                 f"minibatch_size = {self.minibatch_size} does not divide the {batch} completions "
                 "of an update. Use a divisor, or null for all at once."
             )
+        if self.model.precision != "fp32" and not self.model.lora_rank:
+            raise ValueError(
+                f"model.precision = {self.model.precision} and model.lora_rank = 0: small steps "
+                "vanish when weights of 8 or 11 bits are trained. Use compute.precision = bf16, "
+                "which keeps the weights in 32 bits, or train adapters (model.lora_rank = 16)."
+            )
+        if self.critic_warm_up and self.advantage != "gae":
+            raise ValueError(
+                "critic_warm_up needs a value head: use advantage = gae, or critic_warm_up = 0."
+            )
+        if self.kl_target is not None and self.kl == "none":
+            raise ValueError("kl_target needs a reference: use kl = reward or loss.")
         if self.problems.name == "jsonl" and self.problems.path is None:
             raise ValueError("problems.name = jsonl needs problems.path, a file of problems.")
         return self

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from steadyrl.algorithms.common.state import Stateful
@@ -13,6 +13,7 @@ from steadyrl.algorithms.language.config import LanguageConfig, ProblemsConfig
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.seeding import Generators, integer_seed
 from steadyrl.environments.language.addition import addition
+from steadyrl.environments.language.fetch import model_folder
 from steadyrl.environments.language.generation import end_tokens
 from steadyrl.environments.language.models import load_model, tiny_model, with_lora
 from steadyrl.environments.language.policy import LanguagePolicy, Reference
@@ -25,7 +26,7 @@ from steadyrl.environments.language.warm_start import (
     warm_start,
 )
 from steadyrl.nets.module_adam import ModuleAdam
-from steadyrl.nets.weights import ModuleWeights
+from steadyrl.nets.weights import ModuleWeights, from_stored, to_stored
 
 PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -42,11 +43,13 @@ class LanguageLearner(Stateful):
             seed = integer_seed(config.seed, "adapters")
             model = with_lora(model, rank=config.model.lora_rank, seed=seed)
         self.policy = LanguagePolicy(model.to(device), value_head=config.advantage == "gae")
+        self.policy.in_bf16 = config.compute.precision == "bf16"
         self.policy.checkpointing = config.model.recompute
-        self.policy.eval()  # dropout is off in any mode; this also keeps caches usable
+        # Dropout is off in any mode; transformers computes activations again in this one only.
+        self.policy.train(config.model.recompute)
         self.ends = end_tokens(self.tokenizer, self.task.stop)
         self.warmed: WarmStart | None = None
-        self.reference = Reference(self.policy)
+        self._reference: Reference | None = None
         self.weights = ModuleWeights(self.policy)
         self.optimizer = ModuleAdam(self.policy, weight_decay=config.weight_decay)
         self.generators = Generators(config.seed)
@@ -66,7 +69,17 @@ class LanguageLearner(Stateful):
         )
         seed = integer_seed(config.seed, "warm start") % (1 << 31)
         self.warmed = warm_start(self.policy, self.tokenizer, self.task, settings, seed=seed)
-        self.reference = Reference(self.policy)
+        self._reference = None
+
+    @property
+    def reference(self) -> Reference:
+        """The policy as it stood when it was first asked for: at the start, or at a fork.
+
+        A run without any KL term never asks, and needs no memory for a second model.
+        """
+        if self._reference is None:
+            self._reference = Reference(self.policy)
+        return self._reference
 
     def draw(self, count: int) -> list[Problem]:
         """Different training problems, in random order."""
@@ -87,9 +100,16 @@ class LanguageLearner(Stateful):
             "optimizer": self.optimizer,
             "generators": self.generators,
         }
-        if not self.policy.adapted:
-            parts["reference"] = _Frozen(self.reference.policy)
+        if self._reference is not None and not self.policy.adapted:
+            parts["reference"] = _Frozen(self._reference.policy)
         return parts
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Back to a recorded state; one without a reference is to become its own, if any."""
+        self._reference = None
+        if "reference" in state["parts"] and not self.policy.adapted:
+            self._reference = Reference(self.policy)
+        super().load_state_dict(state)
 
 
 class _Frozen:
@@ -99,12 +119,12 @@ class _Frozen:
         self._module = module
 
     def state_dict(self) -> dict[str, Any]:
-        return {n: np.asarray(w.float().cpu().numpy()) for n, w in self._module.named_parameters()}
+        return {name: to_stored(w, copy=False) for name, w in self._module.named_parameters()}
 
     def load_state_dict(self, state: Any) -> None:
         with torch.no_grad():
             for name, weight in self._module.named_parameters():
-                weight.copy_(torch.from_numpy(np.array(state[name])))
+                weight.copy_(from_stored(state[name]))
 
 
 def make_task(config: ProblemsConfig) -> Task:
@@ -120,6 +140,7 @@ def make_task(config: ProblemsConfig) -> Task:
         config.digits,
         easiest=min(config.easiest, config.digits),
         reverse=config.reverse,
+        spaced=config.spaced,
         shots=config.shots,
         held_out_share=config.held_out_share,
     )
@@ -128,7 +149,8 @@ def make_task(config: ProblemsConfig) -> Task:
 def make_model(config: LanguageConfig, task: Task) -> tuple[Any, Any]:
     """(model, tokenizer) from the folder that the config names, or a tiny one for the task."""
     if config.model.path is not None:
-        return load_model(Path(config.model.path), dtype=PRECISIONS[config.model.precision])
+        folder = model_folder(config.model.path)
+        return load_model(folder, dtype=PRECISIONS[config.model.precision])
     if config.model.width % config.model.heads:
         raise ConfigError(
             f"model.width = {config.model.width} is no multiple of model.heads = "

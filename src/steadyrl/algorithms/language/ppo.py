@@ -197,15 +197,18 @@ def descend(
     """One optimiser step on some of the completions; one that is no number is skipped."""
     learner.optimizer.zero()
     total = float(batch.completions.mask[rows].sum())
+    critic_only = learner.updates < config.critic_warm_up
     losses: dict[str, float] = {}
     statistics: PolicyStatistics | None = None
     for part in _parts(rows, config.micro_batch_size):
-        loss, found, named = losses_of(learner, batch, part, config, total)
+        loss, found, named = losses_of(learner, batch, part, config, total, critic_only=critic_only)
         loss.backward()  # type: ignore[no-untyped-call]
         statistics = found if statistics is None else statistics + found
         for name, value in named.items():
             losses[name] = losses.get(name, 0.0) + value
     assert statistics is not None
+    if critic_only:
+        learner.policy.forget_all_but_value_gradient()
     length = learner.weights.clip_gradient(config.gradient_clip)
     if math.isfinite(length):
         learner.optimizer.step(learning_rate)
@@ -223,7 +226,13 @@ def descend(
 
 
 def losses_of(
-    learner: LanguageLearner, batch: Batch, rows: slice, config: LanguageConfig, total: float
+    learner: LanguageLearner,
+    batch: Batch,
+    rows: slice,
+    config: LanguageConfig,
+    total: float,
+    *,
+    critic_only: bool = False,
 ) -> tuple[Tensor, PolicyStatistics, dict[str, float]]:
     """What a micro-batch adds to the loss of its minibatch of `total` tokens."""
     part = batch.completions.part(rows.start, rows.stop)
@@ -256,7 +265,7 @@ def losses_of(
             clip=config.value_clip,
             total=total,
         )
-        loss = loss + config.value_weight * value_loss
+        loss = value_loss if critic_only else loss + config.value_weight * value_loss
         named["value.loss"] = float(errors.squared_errors) / total
     if config.entropy_weight:
         loss = loss - config.entropy_weight * (outputs.entropies * mask).sum() / total

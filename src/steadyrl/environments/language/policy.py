@@ -33,6 +33,7 @@ class LanguagePolicy(nn.Module):
         super().__init__()
         self.language_model = language_model
         self.value_head: nn.Linear | None = None
+        self.in_bf16 = False  # products of the decoder, while weights and the head stay as they are
         if value_head:
             head = language_model.get_output_embeddings().weight
             self.value_head = nn.Linear(head.shape[1], 1, device=head.device, dtype=head.dtype)
@@ -107,6 +108,12 @@ class LanguagePolicy(nn.Module):
             values = _spread(self.value_head(asked).squeeze(-1).float(), mask)
         return TokenOutputs(_spread(log_probs, mask), _spread(entropies, mask), values)
 
+    def forget_all_but_value_gradient(self) -> None:
+        """So that a step moves the value head alone."""
+        for name, weight in self.named_parameters():
+            if not name.startswith("value_head."):
+                weight.grad = None
+
     def read(self, tokens: Tensor, attention: Tensor) -> tuple[Tensor, Any]:
         """The last hidden state of each sequence, and what to remember for going on."""
         hidden, memory = self._decode(tokens, attention, remember=True)
@@ -138,13 +145,14 @@ class LanguagePolicy(nn.Module):
     ) -> tuple[Tensor, Any]:
         positions = (attention.long().cumsum(dim=1) - 1).clamp(min=0)[:, -tokens.shape[1] :]
         decoder = getattr(self._inner, self._inner.base_model_prefix)
-        found = decoder(
-            input_ids=tokens,
-            attention_mask=attention.long(),
-            position_ids=positions,
-            past_key_values=memory,
-            use_cache=remember or memory is not None,
-        )
+        with torch.autocast(tokens.device.type, torch.bfloat16, enabled=self.in_bf16):
+            found = decoder(
+                input_ids=tokens,
+                attention_mask=attention.long(),
+                position_ids=positions,
+                past_key_values=memory,
+                use_cache=remember or memory is not None,
+            )
         return found.last_hidden_state, found.past_key_values
 
     def _hidden_with_shared_prompts(
@@ -181,6 +189,7 @@ def frozen_copy(policy: LanguagePolicy) -> LanguagePolicy:
     """A copy without value head that no optimiser can move."""
     copied = LanguagePolicy(copy.deepcopy(policy.language_model))
     copied.checkpointing = False
+    copied.in_bf16 = policy.in_bf16
     return copied.eval().requires_grad_(requires_grad=False)
 
 

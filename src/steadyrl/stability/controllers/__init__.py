@@ -10,8 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from steadyrl.core.run_config import RunConfig
-from steadyrl.stability.controllers import trust_region
+from steadyrl.stability.controllers import kl_weight, plateau, trust_region
 from steadyrl.stability.controllers.adjustment import Adjustment as Adjustment
 from steadyrl.stability.window import Window
 
-CONTROLLERS: tuple[Callable[[Window, RunConfig], Adjustment | None], ...] = (trust_region.adjust,)
+CONTROLLERS: tuple[Callable[[Window, RunConfig], Adjustment | None], ...] = (
+    trust_region.adjust,
+    kl_weight.adjust,
+    plateau.adjust,
+)
