@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,12 @@ import torch
 from steadyrl.algorithms.common.training import prepare
 from steadyrl.algorithms.language.config import LanguageConfig
 from steadyrl.algorithms.language.learner import LanguageLearner
+from steadyrl.algorithms.language.measures import centred, mask_error, standard_error
 from steadyrl.algorithms.language.ppo import Batch, descend, estimate, losses_of, sample
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.presets import parse_config
 from steadyrl.core.records import Step
+from steadyrl.environments.language.generation import Completions
 from steadyrl.experiments.verify_resume import compare_runs
 from steadyrl.judging import judge
 from steadyrl.run import Observers, resume, train
@@ -137,3 +140,53 @@ def test_what_does_not_fit_together_is_one_sentence(settings: dict[str, Any], sa
 def test_a_model_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="there is no language model in it"):
         prepare(_config(model__path=str(tmp_path)))
+
+
+def _drawn(config: LanguageConfig) -> tuple[LanguageLearner, Completions]:
+    learner = prepare(config).learner
+    assert isinstance(learner, LanguageLearner)
+    return learner, sample(learner, config)[0]
+
+
+def test_the_mask_covers_completions_to_their_end_and_a_shifted_one_shows() -> None:
+    learner, drawn = _drawn(_config())
+    assert mask_error(drawn, learner.ends) == 0.0
+    without_ends = drawn.mask.clone()
+    rows = torch.arange(len(drawn))
+    without_ends[rows, drawn.lengths - 1] = False
+    for mask in (without_ends, drawn.mask.roll(1, dims=1), torch.ones_like(drawn.mask)):
+        assert mask_error(dataclasses.replace(drawn, mask=mask), learner.ends) > 0.05
+
+
+def test_prompt_tokens_among_the_completions_show_in_the_mask() -> None:
+    learner, drawn = _drawn(_config())
+    prompt = drawn.tokens.shape[1] - drawn.mask.shape[1]
+    longer = torch.cat([drawn.attention[:, prompt - 1 : prompt], drawn.mask], dim=1)
+    assert mask_error(dataclasses.replace(drawn, mask=longer), learner.ends) > 0.05
+
+
+def test_sampling_colder_than_training_shows_as_a_gap() -> None:
+    (step, *_) = prepare(_config()).steps
+    assert step.signals["language.sampling_gap"] < 1e-4
+    (step, *_) = prepare(_config(temperature=0.5)).steps
+    assert step.signals["language.sampling_gap"] > 0.01
+    assert step.signals["language.sampler_gap"] < 1e-4
+
+
+def test_samples_of_one_prompt_count_once_in_the_error_of_a_mean() -> None:
+    values = torch.tensor([0.0, 2.0, 4.0, 6.0])
+    assert standard_error(values, 1) == pytest.approx(2.581989 / 2)
+    assert standard_error(values, 2) == pytest.approx(2.828427 / 2**0.5)
+    assert standard_error(values, 4) == 0.0
+    assert centred(values, 2).tolist() == [-1.0, 1.0, -1.0, 1.0]
+    assert centred(values, 1).tolist() == [-3.0, -1.0, 1.0, 3.0]
+
+
+def test_an_update_makes_better_completions_more_probable_and_a_flipped_sign_less() -> None:
+    config = _config(learning_rate=1e-3)
+    for sign in (1.0, -1.0):
+        learner, batch = _batch(config)
+        batch.advantages.mul_(sign)
+        for _ in range(3):
+            found = descend(learner, batch, slice(0, len(batch)), config, 1e-3)
+        assert found["policy.improvement"] * sign > 0.0

@@ -22,6 +22,7 @@ from steadyrl.algorithms.common.clock import Clock
 from steadyrl.algorithms.common.ending import finish_step
 from steadyrl.algorithms.language.config import LanguageConfig
 from steadyrl.algorithms.language.learner import LanguageLearner
+from steadyrl.algorithms.language.measures import centred, mask_error, standard_error
 from steadyrl.core.config import LiveConfig
 from steadyrl.core.records import Step
 from steadyrl.core.signals import Meter
@@ -56,6 +57,7 @@ class Batch:
     reference: Tensor | None
     advantages: Tensor
     returns: Tensor | None
+    merits: Tensor  # (sequences,): scores above the mean of their prompt, or of the batch
 
     def __len__(self) -> int:
         return len(self.completions)
@@ -116,7 +118,13 @@ def estimate(
     mask = completions.mask
     found = _read(learner, completions, config)
     gap = ((found.log_probs - completions.plain_log_probs).abs() * mask).sum() / mask.sum()
-    signals = {"language.sampler_gap": float(gap), "policy.entropy": _mean(found.entropies, mask)}
+    signals = {
+        "language.sampler_gap": float(gap),
+        "language.sampling_gap": _mean((completions.log_probs - found.log_probs).abs(), mask),
+        "language.mask_error": mask_error(completions, learner.ends),
+        "policy.entropy": _mean(found.entropies, mask),
+    }
+    merits = centred(scores, config.samples_per_prompt)
     reference, penalties = None, None
     if config.kl != "none":
         reference = _referred(learner, completions, config)
@@ -140,14 +148,14 @@ def estimate(
         signals["advantage.std"] = float(gained[mask].std())
         advantages = whitened(gained, mask)
         return Batch(
-            completions, found.log_probs, found.values, reference, advantages, returns
+            completions, found.log_probs, found.values, reference, advantages, returns, merits
         ), signals
     totals = scores if penalties is None else scores - penalties.sum(dim=1)
     groups = group_advantages(totals, config.samples_per_prompt, normalise=config.normalise)
     signals["language.equal_groups_share"] = float(groups.without_spread.float().mean())
     signals["advantage.std"] = float(groups.deviations.mean())
     advantages = groups.advantages[:, None].expand_as(mask) * mask
-    return Batch(completions, found.log_probs, None, reference, advantages, None), signals
+    return Batch(completions, found.log_probs, None, reference, advantages, None, merits), signals
 
 
 def update(
@@ -218,7 +226,7 @@ def descend(
     return {
         **losses,
         "policy.clip_fraction": float(statistics.clipped_low + statistics.clipped_high) / total,
-        "policy.ratio_max": math.expm1(min(furthest, 20.0)),
+        "policy.ratio_max": furthest,
         "policy.gradient_norm": length,
         "policy.gradient_norm_max": length,
         "kl": float(statistics.kl) / total,
@@ -254,7 +262,11 @@ def losses_of(
         total=total,
         dual_clip=config.dual_clip,
     )
-    named = {"policy.loss": float(loss.detach())}
+    logs = (outputs.log_probs.detach() - batch.old_log_probs[rows, :length]).clamp(-20.0, 20.0)
+    named = {
+        "policy.loss": float(loss.detach()),
+        "policy.improvement": float((logs * mask * batch.merits[rows, None]).sum() / total),
+    }
     if batch.returns is not None:
         assert batch.old_values is not None
         value_loss, errors = clipped_value_loss(
@@ -306,6 +318,10 @@ def describe(completions: Completions, scores: Tensor) -> dict[str, float]:
         "rollout.return_mean": float(scores.mean()),
         "language.reward_std": float(scores.std()) if len(scores) > 1 else 0.0,
         "language.length_mean": float(completions.lengths.float().mean()),
+        "language.reward_error": standard_error(scores, completions.samples_per_prompt),
+        "language.length_error": standard_error(
+            completions.lengths.float(), completions.samples_per_prompt
+        ),
         "language.cut_share": 1.0 - float(completions.finished.float().mean()),
         "language.tokens": float(completions.lengths.sum()),
     }

@@ -12,6 +12,12 @@ SIGNALS = (
         "train/reward_std",
     ),
     signal(
+        "language.reward_error",
+        "standard error of the mean reward; prompts count as drawn by chance, not their samples",
+        "reward",
+        "train/reward_error",
+    ),
+    signal(
         "language.equal_groups_share",
         "share of prompts whose completions all earned the same: they teach nothing",
         "share",
@@ -22,6 +28,12 @@ SIGNALS = (
         "mean length of the completions",
         "tokens",
         "train/completions/mean_length",
+    ),
+    signal(
+        "language.length_error",
+        "standard error of the mean length; prompts count as drawn by chance, not their samples",
+        "tokens",
+        "train/completions/length_error",
     ),
     signal(
         "language.cut_share",
@@ -40,6 +52,20 @@ SIGNALS = (
         "mean |ln p| difference between the engine that samples and the one that trains",
         "nats",
         "train/sampling/sampling_logp_difference/mean",
+    ),
+    signal(
+        "language.sampling_gap",
+        "mean |ln p| difference between the distribution that was sampled from (temperature, "
+        "top_p, engine) and the one that is trained",
+        "nats",
+        "train/sampling_gap",
+    ),
+    signal(
+        "language.mask_error",
+        "share of tokens that are trained and must not be, or must be and are not; must be 0",
+        "share",
+        "train/mask_error",
+        "max",
     ),
     signal(
         "language.accuracy",
