@@ -10,7 +10,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +63,7 @@ def resume(
         with closing(training.world):
             _refuse_other_settings(training, state, store)
             training.load_state_dict(state)
-            extended = _extension(training, overrides or {})
+            changes = _allowed_changes(training, overrides or {})
             acted = state["guard"]
             for problem in store.rewind(step, events=state["events"], returns=len(acted["tried"])):
                 # The training state is whole, so it can go on; the record is not, and must say so.
@@ -71,8 +71,7 @@ def resume(
             for problem in problems:
                 store.append_event("checkpoint skipped", step, problem=problem)
             store.append_event("resumed", step)
-            if extended is not None:
-                acted = _extend(training, extended, step, acted)
+            acted = _apply(training, changes, step, acted)
             guard = guard or _recorded_guard(store)
             return drive(training, store, guard=guard, observers=observers, acted=acted)
 
@@ -142,6 +141,8 @@ def drive(
     except SteadyError as error:
         status = "diverged" if isinstance(error, TrainingDiverged) else "failed"
         message = str(error)
+        if status == "failed":
+            _save_what_stands(error, scribe, store)
         raise
     finally:
         summary = scribe.finish(status, message)
@@ -169,6 +170,17 @@ def _begun(
 def _save_beginning(training: Training, store: RunWriter, *, step: int, good: bool) -> None:
     """From here on there is always something to resume from and to go back to."""
     store.save_checkpoint({**training.state_dict(), "guard": NO_ACTIONS}, step=step, good=good)
+
+
+def _save_what_stands(error: SteadyError, scribe: Scribe, store: RunWriter) -> None:
+    """After a failure from outside: a checkpoint if the last Step stands, and how to go on."""
+    if error.step_undone:
+        # Nothing that goes wrong now may hide the failure; older checkpoints are still there.
+        with suppress(SteadyError, MemoryError, RuntimeError):
+            scribe.checkpoint()
+    if store.checkpoints.steps():
+        command = f"steadyrl train --resume {store.path} {error.resume_with}".rstrip()
+        error.add_note(f"nothing is lost; when that is mended, continue with: {command}")
 
 
 @contextmanager
@@ -215,29 +227,35 @@ def _refuse_other_settings(training: Training, state: Mapping[str, Any], store: 
         )
 
 
-def _extension(training: Training, overrides: Mapping[str, Any]) -> int | None:
-    """The new budget if one is wanted, which moves the end; any other change is refused."""
+def _allowed_changes(training: Training, overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """A new budget, and what only memory depends on; any other change is refused."""
     wanted = training.live.now.replaced(overrides)
-    differences, extendable = training.live.now.differences(wanted), wanted.unit.setting
+    differences, budget = training.live.now.differences(wanted), wanted.unit.setting
+    allowed = (budget, *wanted.resumable)
     for name, (before, after) in differences.items():
-        if name != extendable:
+        if name not in allowed:
             raise CheckpointError(
                 f"{name} = {after!r}: a resumed run keeps its settings ({name} was {before!r}), or "
-                f"it would be another experiment. Only {extendable} may change; start a new run."
+                f"it would be another experiment. Only {' and '.join(allowed)} may change; start a "
+                "new run."
             )
-    return wanted.budget if differences else None
+    return {name: after for name, (_, after) in differences.items()}
 
 
-def _extend(
-    training: Training, total: int, step: int, acted: Mapping[str, Any]
+def _apply(
+    training: Training, changes: Mapping[str, Any], step: int, acted: Mapping[str, Any]
 ) -> Mapping[str, Any]:
-    """Move the end, so that no return of the guard to an older checkpoint moves it back."""
-    because, name = "asked for on resume", training.live.now.unit.setting
-    # A schedule that ends with the budget moves with it.
-    if training.live.now.value_of("learning_rate_schedule", "constant") != "constant":
-        because += "; the learning rate's schedule now ends there, so the rate rises"
-    training.live.change(name, total, step=step, because=because)
-    return {**acted, "remedied": {**acted["remedied"], name: (total, because)}}
+    """Make the changes, so that no return of the guard to an older checkpoint undoes them."""
+    live = training.live
+    for name, value in changes.items():
+        because = "asked for on resume"
+        # A schedule that ends with the budget moves with it.
+        scheduled = live.now.value_of("learning_rate_schedule", "constant") != "constant"
+        if name == live.now.unit.setting and scheduled:
+            because += "; the learning rate's schedule now ends there, so the rate rises"
+        live.change(name, value, step=step, because=because)
+        acted = {**acted, "remedied": {**acted["remedied"], name: (value, because)}}
+    return acted
 
 
 def _recorded_guard(store: RunReader) -> GuardMode:

@@ -76,6 +76,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(command.main(parser, rest))
     except SteadyError as error:
         _complain(str(error))
+        sys.stderr.writelines(f"{note}\n" for note in getattr(error, "__notes__", ()))
         return error.exit_code
     except KeyboardInterrupt:
         _complain("interrupted.")

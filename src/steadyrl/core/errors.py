@@ -5,6 +5,7 @@ SteadyError
 ├── EnvironmentFault      the environment broke its contract (NaN, wrong space, no such id)
 ├── TrainingDiverged      the networks hold NaN or infinity: there is nothing left to train
 ├── DataError             a file of demonstrations cannot be used
+├── OutOfMemory           the machine has no room for an update
 ├── WorkerLost            processes of an experiment keep dying
 └── StoreError            a run directory cannot be read or written
     ├── RunNotFound       there is no run where one was expected
@@ -21,6 +22,8 @@ class SteadyError(Exception):
     """Base of every error that is not a bug of ours."""
 
     exit_code = 2
+    step_undone = False  # the training stands where its last Step ended, and can be saved
+    resume_with = ""  # flags that a resume should be given
 
 
 class ConfigError(SteadyError):
@@ -39,6 +42,12 @@ class TrainingDiverged(SteadyError):
 
 class DataError(SteadyError):
     """A file of demonstrations cannot be used."""
+
+
+class OutOfMemory(SteadyError):
+    """The machine has no room for an update."""
+
+    exit_code = 1
 
 
 class WorkerLost(SteadyError):

@@ -24,6 +24,7 @@ class ModuleAdam:
         self._optimizer = torch.optim.AdamW(
             self._named.values(), eps=epsilon, weight_decay=weight_decay, fused=True
         )
+        self.moves = 0  # steps begun: until the first one no weight can have moved
 
     def zero(self) -> None:
         """Forget the gradient."""
@@ -31,6 +32,7 @@ class ModuleAdam:
 
     def step(self, learning_rate: float) -> None:
         """One step along the gradient that has been accumulated."""
+        self.moves += 1
         for group in self._optimizer.param_groups:
             group["lr"] = learning_rate
         self._optimizer.step()

@@ -76,6 +76,12 @@ class LanguageConfig(RunConfig):
     traits: ClassVar[frozenset[Trait] | None] = frozenset({"language"})
     unit: ClassVar[Unit] = SAMPLES
     scores: ClassVar[tuple[Score, ...]] = (RETURN,)
+    resumable: ClassVar[tuple[str, ...]] = (
+        "micro_batch_size",
+        "sample_at_once",
+        "model.chunk",
+        "model.recompute",
+    )
 
     algorithm: Literal["language"] = setting("language", "which trainer", changes="start")
     total_samples: int = setting(20_000, "completions to train for", low=1)
@@ -89,6 +95,9 @@ class LanguageConfig(RunConfig):
     # Data
     prompts_per_update: int = setting(64, "different problems per update", low=1)
     samples_per_prompt: int = setting(8, "completions of each", low=1)
+    sample_at_once: int = setting(
+        256, "completions sampled side by side; what they say does not depend on it", low=1
+    )
     temperature: float = setting(1.0, "of sampling; 1 is what is trained", above=0.0)
     top_p: float = setting(1.0, "of sampling; 1 is what is trained", above=0.0, high=1.0)
 

@@ -105,6 +105,7 @@ def sample(learner: LanguageLearner, config: LanguageConfig) -> tuple[Completion
         ends=learner.ends,
         stop=learner.task.stop,
         samples_per_prompt=config.samples_per_prompt,
+        rows=config.sample_at_once,
     )
     scores = torch.tensor(scored(learner.task, problems, completions.text))
     return completions, scores.to(completions.tokens.device)
@@ -302,6 +303,7 @@ def evaluate(learner: LanguageLearner, config: LanguageConfig) -> dict[str, floa
         seed=config.seed,
         temperature=config.temperature,
         top_p=config.top_p,
+        rows=config.sample_at_once,
     )
     share = found.greedy.share
     return {

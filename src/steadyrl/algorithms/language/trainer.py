@@ -11,6 +11,7 @@ from steadyrl.algorithms.common.clock import Clock
 from steadyrl.algorithms.common.training import Training
 from steadyrl.algorithms.language.config import LanguageConfig
 from steadyrl.algorithms.language.learner import LanguageLearner
+from steadyrl.algorithms.language.memory import whole_steps
 from steadyrl.algorithms.language.ppo import estimate, losses_of, sample, train_language
 from steadyrl.core.config import LiveConfig
 
@@ -22,7 +23,7 @@ def prepare(config: LanguageConfig, device: torch.device) -> Training:
     def begin() -> Any:
         if config.warm_start.enabled and learner.updates == 0 and learner.warmed is None:
             learner.warm_up(live.now)
-        return train_language(live, clock, learner)
+        return whole_steps(train_language(live, clock, learner), live, clock, learner)
 
     def gradients(*, size: int, generator: np.random.Generator, **_: Any) -> dict[str, Any]:
         """Of completions of fresh prompts; the unit is the prompt and all its samples."""

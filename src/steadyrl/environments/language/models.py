@@ -120,7 +120,7 @@ def check_head(model: Any, name: str) -> None:
 
 
 def with_lora(
-    model: Any, *, rank: int = 16, alpha: float = 32.0, dropout: float = 0.0, seed: int = 0
+    model: Any, *, rank: int = 16, alpha: int = 32, dropout: float = 0.0, seed: int = 0
 ) -> Any:
     """The model with low-rank adapters in all linear layers but the head; only they are trained."""
     try:
