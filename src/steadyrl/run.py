@@ -3,6 +3,7 @@
 `train` starts a run, `resume` continues one exactly, `fork` begins a new run from another's
 checkpoint with settings changed. `drive` consumes the Steps of any of them: the scribe records,
 watches, checkpoints and acts if the guard may; a run stops at an update boundary when asked to.
+Of several processes that train one run only the first does so; the others follow it.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from typing import Any
 from steadyrl.algorithms.common.training import Training, prepare
 from steadyrl.core.config import refuse_at_a_fork
 from steadyrl.core.errors import CheckpointError, SteadyError, TrainingDiverged
+from steadyrl.core.launch import launched
 from steadyrl.core.records import RunSummary
 from steadyrl.core.run_config import RunConfig
 from steadyrl.core.seeding import Generators
+from steadyrl.leading import follow, leading, led, say_ended
 from steadyrl.scribe import NO_ACTIONS, Controls, Scribe
 from steadyrl.scribe import GuardMode as GuardMode
 from steadyrl.scribe import Observers as Observers
@@ -39,6 +42,8 @@ def train(
 
     `numbered`: if the directory is taken, the first free one of directory-2, directory-3 ... is it.
     """
+    if launched().follows:
+        return _followed(config)
     path = directory or Path("runs") / default_name(config)
     with _begun(path, config, numbered=numbered or directory is None) as (training, store):
         store.append_event("started", 0, seed=config.seed, guard=guard)
@@ -57,10 +62,12 @@ def resume(
 
     The guard is the one the run began with, unless another is given.
     """
+    if launched().follows:
+        return _followed(RunReader.open(directory).config)[0]
     with closing(RunWriter.open(directory)) as store:
         step, state, problems = store.checkpoints.load_latest()
         training = prepare(store.config)
-        with closing(training.world):
+        with closing(training.world), leading(training):
             _refuse_other_settings(training, state, store)
             training.load_state_dict(state)
             changes = _allowed_changes(training, overrides or {})
@@ -93,6 +100,8 @@ def fork(
     state = parent.checkpoints.load(step)
     refuse_at_a_fork(type(parent.config), changes)
     config = type(parent.config).parse(state["config"]["now"]).replaced(changes)
+    if launched().follows:
+        return _followed(config)[0]
     if "seed" in changes:
         state["learner"]["parts"]["generators"] = Generators(config.seed).state_dict()
     state["config"] = {"now": config.plain(), "changes": []}
@@ -122,7 +131,7 @@ def drive(
         with interrupts(controls):
             while True:
                 try:
-                    for step in training.steps:
+                    for step in led(training, store.path):
                         findings = scribe.record(step)
                         observers.step(step)
                         scribe.respond(findings, controls, observers)
@@ -146,6 +155,7 @@ def drive(
         raise
     finally:
         summary = scribe.finish(status, message)
+    say_ended(training, store.path, summary)
     return summary
 
 
@@ -159,7 +169,7 @@ def _begun(
 ) -> Iterator[tuple[Training, RunWriter]]:
     """A trainer and its new run; a trainer that cannot begin leaves no run."""
     training = prepare(config)
-    with closing(training.world):
+    with closing(training.world), leading(training):
         if state is not None:
             training.load_state_dict(state)
         path = claim_run_path(path) if numbered else path
@@ -181,6 +191,13 @@ def _save_what_stands(error: SteadyError, scribe: Scribe, store: RunWriter) -> N
     if store.checkpoints.steps():
         command = f"steadyrl train --resume {store.path} {error.resume_with}".rstrip()
         error.add_note(f"nothing is lost; when that is mended, continue with: {command}")
+
+
+def _followed(config: RunConfig) -> tuple[RunSummary, Path]:
+    """Take part in a run that the first process leads; a wish to stop is for that one to fulfil."""
+    training = prepare(config)
+    with closing(training.world), interrupts(Controls()):
+        return follow(training)
 
 
 @contextmanager

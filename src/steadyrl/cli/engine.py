@@ -6,6 +6,9 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
+from steadyrl.core.errors import ConfigError
+from steadyrl.core.launch import launched
+
 if TYPE_CHECKING:
     from steadyrl.experiments.executor import Executor
 
@@ -30,6 +33,11 @@ def add_engine_flags(parser: argparse.ArgumentParser) -> None:
 
 def engine(arguments: argparse.Namespace) -> Executor:
     """The executor that the flags ask for, with its progress on stderr."""
+    if launched().count > 1:
+        raise ConfigError(
+            f"{launched().count} processes were launched: this command starts its own. Run it "
+            "without accelerate, torchrun or mpirun, and see --workers."
+        )
     from steadyrl.cli.trial_progress import WatchedExecutor
     from steadyrl.experiments.executor import make_executor
 

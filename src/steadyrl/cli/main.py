@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from steadyrl import __version__
 from steadyrl.core.errors import SteadyError
+from steadyrl.core.launch import launched
 
 # name -> (module, what it does); the order is the order of a user's day
 COMMANDS = {
@@ -112,7 +113,8 @@ def _say(text: str) -> int:
 
 
 def _complain(message: str) -> None:
-    sys.stderr.write(f"error: {message}\n")
+    if not launched().follows:  # the first of several processes knows of it, and says it once
+        sys.stderr.write(f"error: {message}\n")
 
 
 if __name__ == "__main__":

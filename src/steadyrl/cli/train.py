@@ -11,6 +11,7 @@ from steadyrl.cli.main import INTERRUPTED
 from steadyrl.cli.progress import TrainingProgress
 from steadyrl.cli.settings import describe_settings, parse_with_settings
 from steadyrl.core.errors import ConfigError
+from steadyrl.core.launch import launched
 from steadyrl.core.presets import load_config
 
 EPILOG = """\
@@ -21,6 +22,7 @@ examples:
   steadyrl train ddpg/stage1 --batch-size 512 --environment.settings.termination-penalty 75
   steadyrl train --resume runs/ddpg-pendulum-v1-seed3
   steadyrl train --resume runs/ddpg-pendulum-v1-seed3 --total-env-steps 50000
+  accelerate launch --multi_gpu --num_processes 2 -m steadyrl train language/tiny
 """
 
 
@@ -43,6 +45,7 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
         sys.stdout.write("\n" + describe_settings(load_config(argv[0])))
         return 0
     arguments, overrides = parse_with_settings(parser, argv)
+    arguments.quiet |= launched().follows
     if arguments.resume is not None:
         if arguments.config is not None:
             raise ConfigError("give either CONFIG or --resume RUN: a run brings its own config.")
@@ -77,7 +80,7 @@ def _resume(arguments: argparse.Namespace, overrides: dict[str, object]) -> int:
 
     path = arguments.resume
     store = RunReader.open(path)
-    for problem in store.problems:
+    for problem in () if launched().follows else store.problems:
         sys.stderr.write(f"warning: {path}: {problem}\n")
     config = store.config_in_force().replaced(overrides)
     with TrainingProgress(path.name, config, quiet=arguments.quiet) as progress:
@@ -87,6 +90,8 @@ def _resume(arguments: argparse.Namespace, overrides: dict[str, object]) -> int:
 
 
 def _conclude(summary: dict[str, object], path: Path, *, as_json: bool) -> int:
+    if launched().follows:  # the first process says how it went
+        return 0
     interrupted = summary["status"] == "interrupted"
     if as_json:
         sys.stdout.write(json.dumps({"run": str(path), **summary}) + "\n")

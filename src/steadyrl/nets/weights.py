@@ -113,16 +113,19 @@ class ModuleWeights:
 
     def gradient_norm(self) -> float:
         """The length of their gradient; those that have none count nothing."""
-        return _length(w.grad for w in self._named.values() if w.grad is not None)
+        return _length(self.gradients())
 
     def clip_gradient(self, longest: float | None) -> float:
         """Shorten the gradient if it is longer than that; returns its length before."""
         length = self.gradient_norm()
         if longest is not None and length > longest:
-            for weight in self._named.values():
-                if weight.grad is not None:
-                    weight.grad.mul_(longest / length)
+            for gradient in self.gradients():
+                gradient.mul_(longest / length)
         return length
+
+    def gradients(self) -> Sequence[Tensor]:
+        """The gradient of every weight that has one."""
+        return [weight.grad for weight in self._named.values() if weight.grad is not None]
 
     def snapshot(self) -> Sequence[Tensor]:
         """Copies of all of them; of a large model every so many, for a copy is as large as it."""

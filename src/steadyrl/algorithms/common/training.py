@@ -11,14 +11,19 @@ from numpy.typing import NDArray
 
 from steadyrl.algorithms.common.device import claim_device
 from steadyrl.core.config import LiveConfig
+from steadyrl.core.errors import ConfigError
+from steadyrl.core.launch import launched
 from steadyrl.core.records import Step
 from steadyrl.core.registry import trainer_of
 from steadyrl.core.run_config import ActingConfig, RunConfig
 from steadyrl.environments.envs import Envs
+from steadyrl.nets.processes import ALONE, Processes
 
 
 class Learner(Protocol):
     """What every learner offers: all of its state, out and in."""
+
+    steps: int  # how many Steps it has been through
 
     def state_dict(self) -> dict[str, Any]:
         """Everything the next update depends on."""
@@ -63,6 +68,7 @@ class Training:
     black_box: Callable[[], tuple[str | None, dict[str, NDArray[Any]]]]
     gradients: Callable[..., dict[str, NDArray[Any]]]  # of a batch, by part; for their noise
     experience: Callable[[], int]  # samples there are to draw from
+    processes: Processes = ALONE  # who else trains the same weights
 
     @property
     def steps(self) -> Iterator[Step]:
@@ -87,6 +93,12 @@ class Training:
 def prepare(config: RunConfig) -> Training:
     """Everything a run needs, at its beginning; whoever asks closes its `world`."""
     training: Training = trainer_of(config.algorithm)(config, claim_device(config.compute))
+    if training.processes.count != launched().count:
+        training.world.close()
+        raise ConfigError(
+            f"{launched().count} processes were launched, but algorithm = {config.algorithm!r} "
+            "trains in one. Start it without accelerate, torchrun or mpirun."
+        )
     return training
 
 

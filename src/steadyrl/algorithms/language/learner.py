@@ -26,6 +26,7 @@ from steadyrl.environments.language.warm_start import (
     warm_start,
 )
 from steadyrl.nets.module_adam import ModuleAdam
+from steadyrl.nets.processes import ALONE, Processes
 from steadyrl.nets.weights import ModuleWeights, from_stored, to_stored
 
 PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
@@ -34,9 +35,12 @@ PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float
 class LanguageLearner(Stateful):
     """Policy with or without a value head, its reference, optimiser, generators and counters."""
 
-    counters = ("updates", "steps", "evaluations", "skipped", "seconds")
+    counters = ("updates", "steps", "evaluations", "skipped", "seconds", "warm_starts")
 
-    def __init__(self, config: LanguageConfig, device: torch.device) -> None:
+    def __init__(
+        self, config: LanguageConfig, device: torch.device, processes: Processes = ALONE
+    ) -> None:
+        self.processes = processes
         self.task = make_task(config.problems)
         model, self.tokenizer = make_model(config, self.task)
         if config.model.lora_rank:
@@ -53,13 +57,15 @@ class LanguageLearner(Stateful):
         self.weights = ModuleWeights(self.policy)
         self.optimizer = ModuleAdam(self.policy, weight_decay=config.weight_decay)
         self.generators = Generators(config.seed)
-        self.updates = self.steps = self.evaluations = 0
+        self.updates = self.steps = self.evaluations = self.warm_starts = 0
         self.skipped = 0  # optimiser steps whose gradient was no number
         self.seconds = 0.0
 
     def warm_up(self, config: LanguageConfig) -> None:
-        """Show solved problems first; the reference is the model as it then is."""
+        """Show solved problems first, if asked for; the reference is the model as it then is."""
         wanted = config.warm_start
+        if not wanted.enabled or self.warm_starts or self.updates:
+            return
         settings = WarmStartSettings(
             low=wanted.low,
             high=wanted.high,
@@ -69,7 +75,10 @@ class LanguageLearner(Stateful):
         )
         seed = integer_seed(config.seed, "warm start") % (1 << 31)
         self.warmed = warm_start(self.policy, self.tokenizer, self.task, settings, seed=seed)
+        # Every process has done it; other processors may have found other last digits.
+        self.processes.equalise(self.policy.parameters())
         self._reference = None
+        self.warm_starts += 1
 
     @property
     def reference(self) -> Reference:

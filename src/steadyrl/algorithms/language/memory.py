@@ -13,7 +13,7 @@ import torch
 from steadyrl.algorithms.common.clock import Clock
 from steadyrl.algorithms.language.config import LanguageConfig
 from steadyrl.algorithms.language.learner import LanguageLearner
-from steadyrl.algorithms.language.ppo import READ_AT_ONCE
+from steadyrl.algorithms.language.reading import READ_AT_ONCE
 from steadyrl.core.config import LiveConfig
 from steadyrl.core.errors import OutOfMemory, SteadyError
 from steadyrl.core.records import Step

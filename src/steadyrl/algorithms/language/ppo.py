@@ -3,7 +3,8 @@
 Reads top to bottom: `train_language` is the loop, `sample` generates and scores a large batch,
 `estimate` finds out what it teaches, `update` goes over it in epochs, `descend` is one optimiser
 step. A step's losses are divided by the token count of its *whole* minibatch, so the gradient is
-the same however it is cut into micro-batches.
+the same however it is cut into micro-batches, and shared out to processes: each of them samples and
+trains its share, and knows everything about the whole batch.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from steadyrl.algorithms.common.ending import finish_step
 from steadyrl.algorithms.language.config import LanguageConfig
 from steadyrl.algorithms.language.learner import LanguageLearner
 from steadyrl.algorithms.language.measures import centred, mask_error, standard_error
+from steadyrl.algorithms.language.reading import parts_of, read, refer
 from steadyrl.core.config import LiveConfig
 from steadyrl.core.records import Step
 from steadyrl.core.signals import Meter
 from steadyrl.environments.language.accuracy import held_out_accuracy, scored
 from steadyrl.environments.language.generation import Completions, generate
-from steadyrl.environments.language.policy import TokenOutputs
 from steadyrl.environments.language.sampling import Sampling
 from steadyrl.maths.advantages import explained_variance
 from steadyrl.maths.token_advantages import (
@@ -43,8 +44,6 @@ from steadyrl.maths.token_losses import (
     clipped_value_loss,
     kl_estimates,
 )
-
-READ_AT_ONCE = 128  # completions per pass without gradients, if no micro-batch is given
 
 
 @dataclass(frozen=True)
@@ -72,6 +71,7 @@ def train_language(
     learner back to an earlier state, and the loop goes on from there.
     """
     while clock.steps_taken < live.now.total_samples:
+        learner.warm_up(live.now)
         config, meter, started = live.now, Meter(), time.perf_counter()
         taken_before = clock.steps_taken
         completions, scores = sample(learner, config)
@@ -94,6 +94,7 @@ def train_language(
 
 def sample(learner: LanguageLearner, config: LanguageConfig) -> tuple[Completions, Tensor]:
     """A large batch: several completions of different problems, and their scores."""
+    learner.processes.refuse_less_than_one_each(config.samples_per_gradient)
     problems = learner.draw(config.prompts_per_update)
     sampling = Sampling(config.problems.max_new_tokens, config.temperature, config.top_p)
     completions = generate(
@@ -106,8 +107,9 @@ def sample(learner: LanguageLearner, config: LanguageConfig) -> tuple[Completion
         stop=learner.task.stop,
         samples_per_prompt=config.samples_per_prompt,
         rows=config.sample_at_once,
+        processes=learner.processes,
     )
-    scores = torch.tensor(scored(learner.task, problems, completions.text))
+    scores = torch.tensor(scored(learner.task, problems, completions.text, learner.processes))
     return completions, scores.to(completions.tokens.device)
 
 
@@ -117,7 +119,7 @@ def estimate(
 ) -> tuple[Batch, dict[str, float]]:
     """Old log-probabilities, values, the reference's opinion, and advantages."""
     mask = completions.mask
-    found = _read(learner, completions, config)
+    found = read(learner, completions, config)
     gap = ((found.log_probs - completions.plain_log_probs).abs() * mask).sum() / mask.sum()
     signals = {
         "language.sampler_gap": float(gap),
@@ -128,7 +130,7 @@ def estimate(
     merits = centred(scores, config.samples_per_prompt)
     reference, penalties = None, None
     if config.kl != "none":
-        reference = _referred(learner, completions, config)
+        reference = refer(learner, completions, config)
         signals["language.reference_kl"] = _mean(
             kl_estimates(found.log_probs, reference, mask, "k3"), mask
         )
@@ -209,28 +211,37 @@ def descend(
     critic_only = learner.updates < config.critic_warm_up
     losses: dict[str, float] = {}
     statistics: PolicyStatistics | None = None
-    for part in _parts(rows, config.micro_batch_size):
-        loss, found, named = losses_of(learner, batch, part, config, total, critic_only=critic_only)
-        loss.backward()  # type: ignore[no-untyped-call]
-        statistics = found if statistics is None else statistics + found
-        for name, value in named.items():
-            losses[name] = losses.get(name, 0.0) + value
+    processes = learner.processes
+    mine = processes.share(rows, config.samples_per_prompt)
+    with processes.together():
+        for part in parts_of(mine, config.micro_batch_size):
+            loss, found, named = losses_of(
+                learner, batch, part, config, total, critic_only=critic_only
+            )
+            loss.backward()  # type: ignore[no-untyped-call]
+            statistics = found if statistics is None else statistics + found
+            for name, value in named.items():
+                losses[name] = losses.get(name, 0.0) + value
     assert statistics is not None
     if critic_only:
         learner.policy.forget_all_but_value_gradient()
+    processes.add(learner.weights.gradients())
     length = learner.weights.clip_gradient(config.gradient_clip)
     if math.isfinite(length):
         learner.optimizer.step(learning_rate)
     else:
         learner.skipped += 1
     furthest = max(abs(float(statistics.log_ratio_min)), abs(float(statistics.log_ratio_max)))
-    return {
+    shares = {
         **losses,
         "policy.clip_fraction": float(statistics.clipped_low + statistics.clipped_high) / total,
-        "policy.ratio_max": furthest,
+        "kl": float(statistics.kl) / total,
+    }
+    return {
+        **processes.added(shares),
+        "policy.ratio_max": processes.largest(furthest),
         "policy.gradient_norm": length,
         "policy.gradient_norm_max": length,
-        "kl": float(statistics.kl) / total,
     }
 
 
@@ -304,6 +315,7 @@ def evaluate(learner: LanguageLearner, config: LanguageConfig) -> dict[str, floa
         temperature=config.temperature,
         top_p=config.top_p,
         rows=config.sample_at_once,
+        processes=learner.processes,
     )
     share = found.greedy.share
     return {
@@ -329,65 +341,12 @@ def describe(completions: Completions, scores: Tensor) -> dict[str, float]:
     }
 
 
-def _read(
-    learner: LanguageLearner, completions: Completions, config: LanguageConfig
-) -> TokenOutputs:
-    """What the policy says of every token, as it stands, a few completions at a time."""
-    parts = []
-    for rows in _parts(slice(0, len(completions)), config.micro_batch_size or READ_AT_ONCE):
-        part = completions.part(rows.start, rows.stop)
-        parts.append(
-            learner.policy(
-                part.tokens,
-                part.attention,
-                part.mask,
-                chunk=config.model.chunk,
-                samples_per_prompt=part.samples_per_prompt,
-            )
-        )
-    width = completions.mask.shape[1]
-    values = None
-    if parts[0].values is not None:
-        values = torch.cat([_widened(p.values, width) for p in parts])
-    return TokenOutputs(
-        torch.cat([_widened(p.log_probs, width) for p in parts]),
-        torch.cat([_widened(p.entropies, width) for p in parts]),
-        values,
-    )
-
-
-def _referred(learner: LanguageLearner, completions: Completions, config: LanguageConfig) -> Tensor:
-    """The reference's log-probabilities of every token."""
-    found = []
-    for rows in _parts(slice(0, len(completions)), config.micro_batch_size or READ_AT_ONCE):
-        part = completions.part(rows.start, rows.stop)
-        logs = learner.reference(
-            part.tokens,
-            part.attention,
-            part.mask,
-            chunk=config.model.chunk,
-            samples_per_prompt=part.samples_per_prompt,
-        )
-        found.append(_widened(logs, completions.mask.shape[1]))
-    return torch.cat(found)
-
-
 def _order(learner: LanguageLearner, count: int, size: int, together: int) -> list[slice]:
     """The minibatches of an epoch, in random order; completions of one prompt stay together."""
     starts = np.arange(0, count, size)
     if size % together == 0 or len(starts) == 1:
         starts = learner.generators["minibatches"].permutation(starts)
     return [slice(int(start), min(int(start) + size, count)) for start in starts]
-
-
-def _parts(rows: slice, size: int | None) -> Iterator[slice]:
-    step = size or (rows.stop - rows.start)
-    for start in range(rows.start, rows.stop, step):
-        yield slice(start, min(start + step, rows.stop))
-
-
-def _widened(values: Tensor, width: int) -> Tensor:
-    return torch.nn.functional.pad(values, (0, width - values.shape[1]))
 
 
 def _mean(values: Tensor, mask: Tensor) -> float:

@@ -14,16 +14,13 @@ from steadyrl.algorithms.language.learner import LanguageLearner
 from steadyrl.algorithms.language.memory import whole_steps
 from steadyrl.algorithms.language.ppo import estimate, losses_of, sample, train_language
 from steadyrl.core.config import LiveConfig
+from steadyrl.nets.processes import joined
 
 
 def prepare(config: LanguageConfig, device: torch.device) -> Training:
     """A run at its beginning; a warm start happens with the first Step, not here."""
-    live, clock, learner = LiveConfig(config), Clock(), LanguageLearner(config, device)
-
-    def begin() -> Any:
-        if config.warm_start.enabled and learner.updates == 0 and learner.warmed is None:
-            learner.warm_up(live.now)
-        return whole_steps(train_language(live, clock, learner), live, clock, learner)
+    live, clock = LiveConfig(config), Clock()
+    learner = LanguageLearner(config, device, joined(device))
 
     def gradients(*, size: int, generator: np.random.Generator, **_: Any) -> dict[str, Any]:
         """Of completions of fresh prompts; the unit is the prompt and all its samples."""
@@ -49,9 +46,10 @@ def prepare(config: LanguageConfig, device: torch.device) -> Training:
         live=live,
         world=clock,
         learner=learner,
-        begin=begin,
+        begin=lambda: whole_steps(train_language(live, clock, learner), live, clock, learner),
         examine=dict,
         black_box=lambda: (learner.weights.first_non_finite(), {}),
         gradients=gradients,
         experience=lambda: len(learner.task.train),
+        processes=learner.processes,
     )

@@ -14,6 +14,7 @@ from steadyrl.environments.language.generation import generate
 from steadyrl.environments.language.policy import LanguagePolicy
 from steadyrl.environments.language.sampling import Sampling
 from steadyrl.environments.language.tasks import Problem, Task
+from steadyrl.nets.processes import ALONE, Processes
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,7 @@ def held_out_accuracy(
     temperature: float = 1.0,
     top_p: float = 1.0,
     rows: int = 256,
+    processes: Processes = ALONE,
 ) -> HeldOut:
     """Greedy and sampled, on the first `count` held-out problems (fewer if there are fewer).
 
@@ -82,18 +84,36 @@ def held_out_accuracy(
             ends=ends,
             stop=task.stop,
             rows=rows,
+            processes=processes,
         )
-        return scored(task, problems, found.text), 1.0 - float(found.finished.float().mean())
+        right = scored(task, problems, found.text, processes)
+        return right, 1.0 - float(found.finished.float().mean())
 
     greedy, cut_off = scores(Sampling(max_new_tokens, greedy=True))
     sampled, _ = scores(Sampling(max_new_tokens, temperature, top_p))
     return HeldOut(_right(greedy), _right(sampled), sum(greedy) / len(greedy), cut_off)
 
 
-def scored(task: Task, problems: Sequence[Problem], texts: Sequence[str]) -> list[float]:
-    """The score of each text; several samples of one problem stand together."""
+def scored(
+    task: Task,
+    problems: Sequence[Problem],
+    texts: Sequence[str],
+    processes: Processes = ALONE,
+) -> list[float]:
+    """The score of each text; several samples of one problem stand together.
+
+    Of several processes one alone scores a text: a judge that is not sure must not tell them apart.
+    """
     samples = len(texts) // len(problems)
-    return [task.score(text, problems[index // samples].answer) for index, text in enumerate(texts)]
+    rows = processes.share(slice(0, len(texts)))
+    with processes.together():
+        mine = [
+            task.score(texts[index], problems[index // samples].answer)
+            for index in range(rows.start, rows.stop)
+        ]
+    all_of_them = processes.whole(torch.tensor(mine, dtype=torch.float64), rows, len(texts))
+    scores: list[float] = all_of_them.tolist()
+    return scores
 
 
 def _right(scores: Sequence[float]) -> Accuracy:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -13,6 +13,7 @@ from torch import Tensor
 from steadyrl.core.errors import ConfigError
 from steadyrl.environments.language.policy import LanguagePolicy
 from steadyrl.environments.language.sampling import Sampling, choose
+from steadyrl.nets.processes import ALONE, Processes
 
 
 @dataclass(frozen=True)
@@ -96,13 +97,15 @@ def generate(
     stop: str | None = None,
     samples_per_prompt: int = 1,
     rows: int = 256,
+    processes: Processes = ALONE,
 ) -> Completions:
     """Sample completions, at most `rows` sequences at a time (or the samples of one prompt).
 
     Prompts of similar length are read together, each of them once for all its samples. Every
     sequence has its own random numbers, so neither its neighbours nor `rows` change what it says.
-    `generator` (of the CPU) is needed unless decoding is greedy. `ends` are the tokens that end a
-    completion (by default those of `stop`); texts are cut where `stop` begins.
+    `generator` (of the CPU) is needed unless decoding is greedy. Several processes sample a share
+    each, of short and long prompts alike, and all of them get all of it. `ends` are the tokens that
+    end a completion (by default those of `stop`); texts are cut where `stop` begins.
     """
     ends = end_tokens(tokenizer, stop) if ends is None else ends
     encoded = encode_prompts(policy, tokenizer, prompts, sampling.max_new_tokens)
@@ -114,11 +117,12 @@ def generate(
     order = sorted(range(len(prompts)), key=lambda index: len(encoded[index]))
     at_once = max(rows // samples_per_prompt, 1)
     batch = _Batch.empty(encoded, sampling.max_new_tokens, samples_per_prompt, tokenizer, policy)
-    with _reading(policy):
-        for start in range(0, len(order), at_once):
-            chosen = order[start : start + at_once]
+    mine = order[processes.rank :: processes.count]
+    with processes.together(), _reading(policy):
+        for start in range(0, len(mine), at_once):
+            chosen = mine[start : start + at_once]
             _sample(policy, batch, chosen, draws[chosen].flatten(0, 1), sampling, ends)
-    return batch.completions(tokenizer, sampling, ends, stop)
+    return batch.completed(mine, processes).completions(tokenizer, sampling, ends, stop)
 
 
 def encode_prompts(
@@ -180,6 +184,30 @@ class _Batch:
             samples=samples,
         )
 
+    def completed(self, prompts: Sequence[int], processes: Processes) -> _Batch:
+        """With the completions of the other prompts, which other processes have sampled."""
+        if processes.count == 1:
+            return self
+        rows = self.rows(prompts)
+
+        def whole(array: Tensor) -> Tensor:
+            return processes.whole(array[rows], rows, len(array))
+
+        return replace(
+            self,
+            tokens=whole(self.tokens),
+            attention=whole(self.attention),
+            mask=whole(self.mask),
+            log_probs=whole(self.log_probs),
+            plain_log_probs=whole(self.plain_log_probs),
+        )
+
+    def rows(self, prompts: Sequence[int]) -> Tensor:
+        """Where the completions of these prompts stand."""
+        device = self.tokens.device
+        first = torch.tensor(prompts, dtype=torch.long, device=device) * self.samples
+        return (first[:, None] + torch.arange(self.samples, device=device)).flatten()
+
     def completions(
         self, tokenizer: Any, sampling: Sampling, ends: Sequence[int], stop: str | None
     ) -> Completions:
@@ -222,8 +250,8 @@ def _sample(
     room, samples, device = batch.mask.shape[1], batch.samples, batch.tokens.device
     begin = batch.tokens.shape[1] - room
     ending = torch.tensor(list(ends), device=device)
-    first = torch.tensor(prompts, device=device) * samples
-    rows = (first[:, None] + torch.arange(samples, device=device)).flatten()
+    rows = batch.rows(prompts)
+    first = rows[::samples]
     left = begin - int(batch.prompt_lengths[first].max())
     draws = draws.to(device)
     hidden, memory = policy.read(

@@ -1,0 +1,176 @@
+"""Several processes that train the same weights, each on its share of every batch.
+
+All of them know the whole batch and draw the same random numbers, so each can tell by itself which
+share is its own; what one has made is added up or completed for all. Gradients are *added*, not
+averaged: each process has divided its losses by the size of the whole batch.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, distributed
+
+from steadyrl.core.errors import ConfigError, SteadyError, WorkerLost
+from steadyrl.core.launch import launched
+
+
+class Processes:
+    """One process that trains alone: it has the whole share and waits for nobody."""
+
+    rank = 0
+    count = 1
+
+    def refuse_less_than_one_each(self, rows: int) -> None:
+        """An optimiser step must give every process something to do."""
+        if rows < self.count:
+            raise ConfigError(
+                f"an optimiser step of {rows} completions cannot be shared by {self.count} "
+                "processes. Launch fewer, or take a larger minibatch_size."
+            )
+
+    def share(self, rows: slice, together: int = 1) -> slice:
+        """The rows that this process works on; `together` of them are not torn apart if possible.
+
+        Shares of all processes in their order make up the rows. They differ by at most one unit,
+        and are empty only if there are fewer rows than processes.
+        """
+        length = rows.stop - rows.start
+        unit = together if length % together == 0 and length // together >= self.count else 1
+        units = length // unit
+        first, last = (units * (self.rank + more) // self.count * unit for more in (0, 1))
+        return slice(rows.start + first, rows.start + last)
+
+    def whole(self, part: Tensor, rows: slice | Tensor, count: int) -> Tensor:  # noqa: ARG002
+        """All `count` rows, given those that this process has made; every row is made by one."""
+        return part
+
+    def add(self, tensors: Iterable[Tensor]) -> None:
+        """Make each tensor the sum over all processes, in place."""
+
+    def added(self, numbers: Mapping[str, float]) -> dict[str, float]:
+        """The sums over all processes; each has the same names."""
+        return dict(numbers)
+
+    def largest(self, number: float) -> float:
+        """The largest of all processes."""
+        return number
+
+    def equalise(self, tensors: Iterable[Tensor]) -> None:
+        """Make each tensor what it is in the first process."""
+
+    def broadcast(self, word: Any) -> Any:
+        """What the first process says; what the others give is not looked at."""
+        return word
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Work that may fail in one process: then it fails in all, and none waits for the dead."""
+        yield
+
+
+ALONE = Processes()
+
+
+class JoinedProcesses(Processes):
+    """One of several, connected through torch.distributed."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.rank, self.count = distributed.get_rank(), distributed.get_world_size()
+        self._device = device
+
+    def whole(self, part: Tensor, rows: slice | Tensor, count: int) -> Tensor:
+        """All `count` rows, given those that this process has made; every row is made by one."""
+        made = torch.zeros((count, *part.shape[1:]), dtype=part.dtype, device=self._device)
+        made[rows] = part.to(self._device)
+        # Each row is added to zeros, which changes no digit. Truth values cannot be added: bytes.
+        self.add([made.view(torch.uint8) if made.dtype == torch.bool else made])
+        return made.to(part.device)
+
+    def add(self, tensors: Iterable[Tensor]) -> None:
+        """Make each tensor the sum over all processes, in place."""
+        under_way = [distributed.all_reduce(tensor, async_op=True) for tensor in tensors]
+        for work in under_way:
+            work.wait()
+
+    def added(self, numbers: Mapping[str, float]) -> dict[str, float]:
+        """The sums over all processes; each has the same names."""
+        sums = torch.tensor(list(numbers.values()), dtype=torch.float64, device=self._device)
+        self.add([sums])
+        return dict(zip(numbers, sums.tolist(), strict=True))
+
+    def largest(self, number: float) -> float:
+        """The largest of all processes."""
+        found = torch.tensor(number, dtype=torch.float64, device=self._device)
+        distributed.all_reduce(found, op=distributed.ReduceOp.MAX)
+        return float(found)
+
+    def equalise(self, tensors: Iterable[Tensor]) -> None:
+        """Make each tensor what it is in the first process."""
+        for tensor in tensors:
+            distributed.broadcast(tensor.detach(), src=0)
+
+    def broadcast(self, word: Any) -> Any:
+        """What the first process says; what the others give is not looked at."""
+        words = [word]
+        distributed.broadcast_object_list(words, src=0)
+        return words[0]
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Work that may fail in one process: then it fails in all, and none waits for the dead."""
+        mine: Exception | None = None
+        try:
+            yield
+        except Exception as error:
+            mine = error
+        told = mine
+        if mine is not None and not isinstance(mine, SteadyError):
+            told = WorkerLost(f"process {self.rank} failed: {type(mine).__name__}: {mine}")
+        failures: list[Exception | None] = [None] * self.count
+        distributed.all_gather_object(failures, told)
+        first = next((failure for failure in failures if failure is not None), None)
+        if mine is not None:
+            raise mine
+        if first is not None:
+            raise first
+
+
+def joined(device: torch.device) -> Processes:
+    """The processes that the launcher has started, connected; one alone without a launcher."""
+    count = launched().count
+    if count == 1:
+        return ALONE
+    _refuse_sharded_weights()
+    from accelerate import PartialState  # here, because one process alone does not need it
+
+    if not distributed.is_initialized():
+        PartialState(cpu=device.type == "cpu")
+        atexit.register(distributed.destroy_process_group)
+    return JoinedProcesses(PartialState().device)
+
+
+def _refuse_sharded_weights() -> None:
+    """What an accelerate config may ask for and would not get is refused, not passed over."""
+    for name, words in (
+        ("ACCELERATE_USE_FSDP", "FSDP"),
+        ("ACCELERATE_USE_DEEPSPEED", "DeepSpeed"),
+        ("ACCELERATE_USE_MEGATRON_LM", "Megatron-LM"),
+    ):
+        if os.environ.get(name, "false").lower() == "true":
+            raise ConfigError(
+                f"the accelerate config asks for {words}: each process here holds all weights, "
+                "which are not split over processes. Use plain data-parallel processes (multi-GPU "
+                "or multi-CPU); for less memory model.lora_rank, model.recompute or bf16."
+            )
+    precision = os.environ.get("ACCELERATE_MIXED_PRECISION", "no")
+    if precision != "no":
+        raise ConfigError(
+            f"accelerate's mixed_precision = '{precision}' is not looked at here. Set "
+            "mixed_precision to 'no' there, and model.precision in the run's config."
+        )
