@@ -180,10 +180,10 @@ def test_parts_lose_nothing_but_padding(policy: LanguagePolicy, tokenizer: Any) 
 def test_draws_follow_the_distribution_and_its_temperature() -> None:
     logits = torch.tensor([[0.0, 1.0, 2.0]]).log().repeat(3_000, 1)  # 0, 1/3, 2/3
     draws = (torch.arange(3_000)[:, None] + 0.5) / 3_000
-    tokens, logs, plain = choose(logits, draws, Sampling())
+    tokens, logs, plain, _ = choose(logits, draws, Sampling())
     assert tokens.bincount(minlength=3).tolist() == [0, 1_000, 2_000]
     torch.testing.assert_close(logs, plain)
-    tokens, logs, plain = choose(logits, draws, Sampling(temperature=0.5))  # 1/5, 4/5
+    tokens, logs, plain, _ = choose(logits, draws, Sampling(temperature=0.5))  # 1/5, 4/5
     assert tokens.bincount(minlength=3).tolist() == [0, 600, 2_400]
     assert logs[-1].exp().item() == pytest.approx(0.8)
     assert plain[-1].exp().item() == pytest.approx(2 / 3)
@@ -192,18 +192,18 @@ def test_draws_follow_the_distribution_and_its_temperature() -> None:
 def test_top_p_keeps_the_fewest_tokens_that_reach_it() -> None:
     logits = torch.tensor([[0.1, 0.5, 0.15, 0.25]]).log().repeat(1_000, 1)
     draws = (torch.arange(1_000)[:, None] + 0.5) / 1_000
-    tokens, logs, plain = choose(logits, draws, Sampling(top_p=0.7))
+    tokens, logs, plain, _ = choose(logits, draws, Sampling(top_p=0.7))
     assert set(tokens.tolist()) == {1, 3}
     assert logs[0].exp().item() == pytest.approx(0.5 / 0.75)
     assert plain[0].exp().item() == pytest.approx(0.5)
-    only, certain, _ = choose(logits, draws, Sampling(top_p=0.01))
+    only, certain, _, _ = choose(logits, draws, Sampling(top_p=0.01))
     assert set(only.tolist()) == {1}
     assert (certain == 0.0).all()
 
 
 def test_the_largest_draw_never_picks_what_has_no_probability() -> None:
     logits = torch.tensor([[0.3, 0.7, 0.0]]).log()
-    tokens, _, _ = choose(logits, torch.ones(1, 1), Sampling())
+    tokens, _, _, _ = choose(logits, torch.ones(1, 1), Sampling())
     assert tokens.tolist() == [1]
 
 

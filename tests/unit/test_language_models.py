@@ -22,7 +22,13 @@ from steadyrl.environments.language.models import (
     trained_state,
     with_lora,
 )
-from steadyrl.environments.language.policy import LanguagePolicy, Reference, TokenOutputs
+from steadyrl.environments.language.packing import pack
+from steadyrl.environments.language.policy import (
+    LanguagePolicy,
+    Reference,
+    TokenOutputs,
+    common_beginning,
+)
 from steadyrl.environments.language.sampling import Sampling
 from steadyrl.environments.language.tokenizer import character_tokenizer
 
@@ -122,6 +128,61 @@ def test_prompts_read_once_give_the_numbers_and_slopes_of_prompts_read_again(
     torch.testing.assert_close(
         _gradients(policy, found, samples_per_prompt=4), expected, rtol=1e-3, atol=1e-4
     )
+
+
+@pytest.mark.parametrize("beginning", ["1+1=2;9+9=18;3+4=7;", ""], ids=["examples", "none"])
+def test_a_tree_of_shared_prompts_gives_the_numbers_and_slopes_of_each_sequence(
+    tokenizer: Any, beginning: str
+) -> None:
+    policy = _policy(tokenizer, value_head=True)
+    prompts = [(beginning + prompt).replace(";", "+") for prompt in PROMPTS]
+    found = generate(
+        policy,
+        tokenizer,
+        prompts,
+        Sampling(6),
+        generator=torch.Generator().manual_seed(0),
+        samples_per_prompt=4,
+    )
+    length, prompt = found.mask.shape[1], found.tokens.shape[1] - found.mask.shape[1]
+    shared = common_beginning(found.tokens[::4, :prompt], found.attention[::4, :prompt])
+    assert shared == 1 + len(beginning)  # the token that begins a text is common to all
+    packed = pack(found.tokens, found.attention, length, 4, shared)
+    assert (packed is not None) == bool(beginning)  # short ones of little in common are not packed
+    plain, tree = _outputs(policy, found), _outputs(policy, found, samples_per_prompt=4)
+    torch.testing.assert_close(tree.log_probs, plain.log_probs, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(tree.entropies, found.entropies, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(tree.values, found.values, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(
+        _gradients(policy, found, samples_per_prompt=4),
+        _gradients(policy, found),
+        rtol=1e-3,
+        atol=1e-4,
+    )
+
+
+def test_a_tree_reads_every_token_once_and_lets_it_see_its_own_sequence_alone() -> None:
+    # Two prompts, 5 6 7 and (padded) 5 8, two completions of each; 0 is padding.
+    tokens = torch.tensor([[5, 6, 7, 1, 2], [5, 6, 7, 3, 0], [0, 5, 8, 4, 1], [0, 5, 8, 2, 2]])
+    packed = pack(tokens, tokens != 0, 2, 2, 1)
+    assert packed is not None
+    assert packed.tokens.tolist() == [5, 6, 7, 8, 1, 3, 4, 2]
+    assert packed.positions.tolist() == [0, 1, 2, 1, 3, 3, 2, 2]
+    sees = [[packed.tokens[j].item() for j in row.nonzero().flatten()] for row in packed.sees]
+    assert sees == [
+        [5],
+        [5, 6],
+        [5, 6, 7],
+        [5, 8],
+        [5, 6, 7, 1],
+        [5, 6, 7, 3],
+        [5, 8, 4],
+        [5, 8, 2],
+    ]
+    assert packed.tokens[packed.places[0]].tolist() == [7, 1]
+    assert packed.tokens[packed.places[1, :1]].tolist() == [7]
+    assert packed.tokens[packed.places[2]].tolist() == [8, 4]
+    assert packed.tokens[packed.places[3]].tolist() == [8, 2]
 
 
 def test_checkpointing_changes_no_gradient(tokenizer: Any) -> None:

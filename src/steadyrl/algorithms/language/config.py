@@ -166,6 +166,11 @@ class LanguageConfig(RunConfig):
         return min(self.minibatch_size or self.samples_per_update, self.samples_per_update)
 
     @property
+    def rounds(self) -> bool:
+        """Whether numbers are so coarse that sampling and training see other log-probabilities."""
+        return self.compute.precision != "fp32" or self.model.precision != "fp32"
+
+    @property
     def task(self) -> str:
         """The problems' name."""
         return self.problems.name

@@ -30,6 +30,7 @@ from steadyrl.core.records import Step
 from steadyrl.core.signals import Meter
 from steadyrl.environments.language.accuracy import held_out_accuracy, scored
 from steadyrl.environments.language.generation import Completions, generate
+from steadyrl.environments.language.policy import TokenOutputs
 from steadyrl.environments.language.sampling import Sampling
 from steadyrl.maths.advantages import explained_variance
 from steadyrl.maths.token_advantages import (
@@ -119,10 +120,10 @@ def estimate(
 ) -> tuple[Batch, dict[str, float]]:
     """Old log-probabilities, values, the reference's opinion, and advantages."""
     mask = completions.mask
-    found = read(learner, completions, config)
-    gap = ((found.log_probs - completions.plain_log_probs).abs() * mask).sum() / mask.sum()
+    found = TokenOutputs(completions.plain_log_probs, completions.entropies, completions.values)
+    if config.rounds:
+        found = read(learner, completions, config)
     signals = {
-        "language.sampler_gap": float(gap),
         "language.sampling_gap": _mean((completions.log_probs - found.log_probs).abs(), mask),
         "language.mask_error": mask_error(completions, learner.ends),
         "policy.entropy": _mean(found.entropies, mask),
@@ -180,7 +181,9 @@ def update(
         for number, rows in enumerate(order):
             signals = descend(learner, batch, rows, config, learning_rate)
             kls.append(signals.pop("kl"))
+            gap = signals.pop("language.sampler_gap")
             if epoch == number == 0:
+                signals["language.sampler_gap"] = gap
                 signals["policy.first_ratio_error"] = signals["policy.ratio_max"]
             meter.add(signals)
         kl = float(np.mean(kls))
@@ -275,7 +278,9 @@ def losses_of(
         dual_clip=config.dual_clip,
     )
     logs = (outputs.log_probs.detach() - batch.old_log_probs[rows, :length]).clamp(-20.0, 20.0)
+    gaps = (outputs.log_probs.detach() - part.plain_log_probs).abs()
     named = {
+        "language.sampler_gap": float((gaps * mask).sum() / total),
         "policy.loss": float(loss.detach()),
         "policy.improvement": float((logs * mask * batch.merits[rows, None]).sum() / total),
     }

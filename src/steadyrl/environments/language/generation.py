@@ -21,7 +21,7 @@ class Completions:
     """What was sampled for each prompt; samples of one prompt stand together.
 
     `tokens` and `attention` are (sequences, prompt + completion): prompts padded on the left,
-    completions on the right. `mask`, `log_probs` and `plain_log_probs` are (sequences, completion);
+    completions on the right. `mask` and what was thought at each token are (sequences, completion);
     the mask includes the token that ends a completion.
     """
 
@@ -30,6 +30,8 @@ class Completions:
     mask: Tensor
     log_probs: Tensor  # under the distribution that was sampled from (temperature, top_p)
     plain_log_probs: Tensor  # under the model's own
+    entropies: Tensor  # of the model's own distribution
+    values: Tensor | None  # expected score, if there is a value head
     prompt_lengths: Tensor
     finished: Tensor  # ended by itself rather than cut off
     text: tuple[str, ...]
@@ -60,6 +62,8 @@ class Completions:
             mask=self.mask[rows, :longest],
             log_probs=self.log_probs[rows, :longest],
             plain_log_probs=self.plain_log_probs[rows, :longest],
+            entropies=self.entropies[rows, :longest],
+            values=None if self.values is None else self.values[rows, :longest],
             prompt_lengths=self.prompt_lengths[rows],
             finished=self.finished[rows],
             text=self.text[rows],
@@ -156,6 +160,8 @@ class _Batch:
     mask: Tensor
     log_probs: Tensor
     plain_log_probs: Tensor
+    entropies: Tensor
+    values: Tensor | None
     prompt_lengths: Tensor
     samples: int
 
@@ -180,6 +186,8 @@ class _Batch:
             mask=torch.zeros_like(zeros, dtype=torch.bool),
             log_probs=zeros,
             plain_log_probs=zeros.clone(),
+            entropies=zeros.clone(),
+            values=None if policy.value_head is None else zeros.clone(),
             prompt_lengths=attention.sum(dim=1),
             samples=samples,
         )
@@ -200,6 +208,8 @@ class _Batch:
             mask=whole(self.mask),
             log_probs=whole(self.log_probs),
             plain_log_probs=whole(self.plain_log_probs),
+            entropies=whole(self.entropies),
+            values=None if self.values is None else whole(self.values),
         )
 
     def rows(self, prompts: Sequence[int]) -> Tensor:
@@ -226,6 +236,8 @@ class _Batch:
             mask=self.mask,
             log_probs=self.log_probs,
             plain_log_probs=self.plain_log_probs,
+            entropies=self.entropies,
+            values=self.values,
             prompt_lengths=self.prompt_lengths,
             finished=finished,
             text=tuple(text.partition(stop)[0] if stop else text for text in texts),
@@ -254,22 +266,25 @@ def _sample(
     first = rows[::samples]
     left = begin - int(batch.prompt_lengths[first].max())
     draws = draws.to(device)
-    hidden, memory = policy.read(
+    hidden, memory, read = policy.read_prompts(
         batch.tokens[first, left:begin], batch.attention[first, left:begin]
     )
-    hidden = hidden.repeat_interleave(samples, dim=0)
+    hidden, read = (array.repeat_interleave(samples, dim=0) for array in (hidden, read))
     memory.batch_repeat_interleave(samples)
     alive = torch.ones_like(rows, dtype=torch.bool)
     for time in range(room):
-        tokens, log_probs, plain = choose(
+        tokens, log_probs, plain, entropies = choose(
             policy.logits(hidden), draws[:, time : time + 1], sampling
         )
         now = rows[alive]
+        if batch.values is not None:
+            batch.values[now, time] = policy.values(hidden[alive])
         batch.tokens[now, begin + time] = tokens[alive]
         batch.attention[now, begin + time] = True
         batch.mask[now, time] = True
         batch.log_probs[now, time] = log_probs[alive]
         batch.plain_log_probs[now, time] = plain[alive]
+        batch.entropies[now, time] = entropies[alive]
         alive = alive & ~torch.isin(tokens, ending)
         living = int(alive.sum())
         if living == 0 or time + 1 == room:
@@ -278,7 +293,8 @@ def _sample(
             kept = alive.nonzero().squeeze(1)
             memory.batch_select_indices(kept)
             rows, draws, tokens, alive = rows[kept], draws[kept], tokens[kept], alive[kept]
-        attention = batch.attention[rows, left : begin + time + 1]
+            read = read[kept]
+        attention = torch.cat((read, batch.attention[rows, begin : begin + time + 1]), dim=1)
         hidden = policy.read_on(tokens[:, None], attention, memory)[:, -1]
 
 

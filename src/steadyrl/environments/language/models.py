@@ -110,7 +110,7 @@ def check_head(model: Any, name: str) -> None:
     model.eval()
     tokens = torch.arange(4, device=model.device)[None] % model.config.vocab_size
     policy = LanguagePolicy(model)
-    hidden, _ = policy.read(tokens, torch.ones_like(tokens, dtype=torch.bool))
+    hidden, _, _ = policy.read_prompts(tokens, torch.ones_like(tokens, dtype=torch.bool))
     expected = model(input_ids=tokens).logits[:, -1].float()
     if not torch.allclose(policy.logits(hidden), expected, rtol=1e-2, atol=1e-2):
         raise ConfigError(

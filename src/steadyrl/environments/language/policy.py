@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from steadyrl.environments.language.packing import Packed, pack
 from steadyrl.maths.tokens import chosen_log_probs
 
 
@@ -83,8 +84,8 @@ class LanguagePolicy(nn.Module):
 
         `tokens` and `attention` are (sequences, prompt + completion), prompts padded on the left,
         completions on the right; `mask` (sequences, completion) is true for the tokens asked about.
-        If each prompt stands `samples_per_prompt` times in a row it is read once only, and what was
-        read is shared: the same numbers for less work.
+        If each prompt stands `samples_per_prompt` times in a row it is read once only, and so is
+        what all prompts begin with: the same numbers for less work.
         """
         length = mask.shape[1]
         if samples_per_prompt > 1 and not self._checkpoints_now():
@@ -105,7 +106,7 @@ class LanguagePolicy(nn.Module):
         )
         values = None
         if self.value_head is not None:
-            values = _spread(self.value_head(asked).squeeze(-1).float(), mask)
+            values = _spread(self.values(asked), mask)
         return TokenOutputs(_spread(log_probs, mask), _spread(entropies, mask), values)
 
     def forget_all_but_value_gradient(self) -> None:
@@ -114,15 +115,39 @@ class LanguagePolicy(nn.Module):
             if not name.startswith("value_head."):
                 weight.grad = None
 
-    def read(self, tokens: Tensor, attention: Tensor) -> tuple[Tensor, Any]:
-        """The last hidden state of each sequence, and what to remember for going on."""
-        hidden, memory = self._decode(tokens, attention, remember=True)
-        return hidden[:, -1], memory
+    def read_prompts(self, tokens: Tensor, attention: Tensor) -> tuple[Tensor, Any, Tensor]:
+        """The last hidden state of each prompt, what to remember for going on, and its attention.
+
+        What all of them begin with (solved examples, instructions) is read once. It then stands
+        first in the memory, and padding between it and the rest of the shorter prompts.
+        """
+        shared = common_beginning(tokens, attention)
+        if shared == 0 or len(tokens) == 1:
+            hidden, memory = self._decode(tokens, attention, remember=True)
+            return hidden[:, -1], memory, attention
+        starts = tokens.shape[1] - attention.sum(dim=1)
+        first = int(starts.min())
+        row = int(starts.argmin())
+        beginning = slice(first, first + shared)
+        _, memory = self._decode(
+            tokens[row : row + 1, beginning], attention[row : row + 1, beginning], remember=True
+        )
+        memory.batch_repeat_interleave(len(tokens))
+        columns = torch.arange(first + shared, tokens.shape[1], device=tokens.device)
+        rest = columns >= starts[:, None] + shared
+        read = torch.cat((rest.new_ones(len(tokens), shared), rest), dim=1)
+        hidden = self.read_on(tokens[:, first + shared :], read, memory)
+        return hidden[:, -1], memory, read
 
     def read_on(self, tokens: Tensor, attention: Tensor, memory: Any) -> Tensor:
         """The hidden states after more tokens; `attention` covers the remembered ones too."""
         hidden, _ = self._decode(tokens, attention, memory=memory)
         return hidden
+
+    def values(self, hidden: Tensor) -> Tensor:
+        """The value head's opinion of hidden states, in 32 bits."""
+        assert self.value_head is not None
+        return self.value_head(hidden).squeeze(-1).float()  # type: ignore[no-any-return]
 
     def logits(self, hidden: Tensor) -> Tensor:
         """The head's logits of a few hidden states, in 32 bits."""
@@ -155,17 +180,39 @@ class LanguagePolicy(nn.Module):
             )
         return found.last_hidden_state, found.past_key_values
 
+    def _hidden_of(self, packed: Packed) -> Tensor:
+        """States before each completion token, of all sequences in one."""
+        decoder = getattr(self._inner, self._inner.base_model_prefix)
+        bias = torch.zeros(packed.sees.shape, dtype=self._head.weight.dtype, device=self.device)
+        bias.masked_fill_(~packed.sees, torch.finfo(bias.dtype).min)
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.in_bf16):
+            found = decoder(
+                input_ids=packed.tokens[None],
+                attention_mask=bias[None, None],
+                position_ids=packed.positions[None],
+                use_cache=False,
+            )
+        return found.last_hidden_state[0][packed.places]  # type: ignore[no-any-return]
+
     def _hidden_with_shared_prompts(
         self, tokens: Tensor, attention: Tensor, length: int, samples: int
     ) -> Tensor:
         """States before each completion token; slopes flow back through what the samples share."""
         prompt = tokens.shape[1] - length
-        last, memory = self.read(tokens[::samples, :prompt], attention[::samples, :prompt])
+        shared = common_beginning(tokens[::samples, :prompt], attention[::samples, :prompt])
+        packed = pack(tokens, attention, length, samples, shared)
+        if packed is not None:
+            return self._hidden_of(packed)
+        last, memory, read = self.read_prompts(
+            tokens[::samples, :prompt], attention[::samples, :prompt]
+        )
         first = last.repeat_interleave(samples, dim=0)[:, None]
         if length == 1:
             return first
         memory.batch_repeat_interleave(samples)
-        rest = self.read_on(tokens[:, prompt:-1], attention[:, :-1], memory)
+        read = read.repeat_interleave(samples, dim=0)
+        seen = torch.cat((read, attention[:, prompt:-1]), dim=1)
+        rest = self.read_on(tokens[:, prompt:-1], seen, memory)
         return torch.cat((first, rest), dim=1)
 
 
@@ -191,6 +238,16 @@ def frozen_copy(policy: LanguagePolicy) -> LanguagePolicy:
     copied.checkpointing = False
     copied.in_bf16 = policy.in_bf16
     return copied.eval().requires_grad_(requires_grad=False)
+
+
+def common_beginning(tokens: Tensor, attention: Tensor) -> int:
+    """How many tokens all prompts, padded on the left, begin with; less than any prompt is long."""
+    lengths = attention.sum(dim=1)
+    shortest = int(lengths.min())
+    places = (tokens.shape[1] - lengths)[:, None] + torch.arange(shortest, device=tokens.device)
+    heads = tokens.gather(1, places)
+    equal = (heads == heads[:1]).all(dim=0).long().cumprod(dim=0)
+    return min(int(equal.sum()), shortest - 1)
 
 
 def _spread(values: Tensor, mask: Tensor) -> Tensor:

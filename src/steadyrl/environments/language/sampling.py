@@ -9,6 +9,8 @@ from torch import Tensor
 
 from steadyrl.core.errors import TrainingDiverged
 
+LOWEST = -1e4  # of a log-probability, far beyond what its exponential can tell from 0
+
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
@@ -25,8 +27,13 @@ class Sampling:
         return not self.greedy and self.temperature == 1.0 and self.top_p == 1.0
 
 
-def choose(logits: Tensor, draws: Tensor, sampling: Sampling) -> tuple[Tensor, Tensor, Tensor]:
-    """A token of each row, its log-probability as sampled and in the model's own distribution."""
+def choose(
+    logits: Tensor, draws: Tensor, sampling: Sampling
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """A token of each row, its log-probability as sampled and as the model's own, the entropy.
+
+    The entropy is that of the model's own distribution, whatever the temperature.
+    """
     plain = logits.log_softmax(dim=-1)
     if not bool(plain.isfinite().any(dim=-1).all()):
         raise TrainingDiverged(
@@ -34,19 +41,23 @@ def choose(logits: Tensor, draws: Tensor, sampling: Sampling) -> tuple[Tensor, T
         )
     if sampling.greedy:
         best, tokens = plain.max(dim=-1)
-        return tokens, torch.zeros_like(best), best
+        return tokens, torch.zeros_like(best), best, torch.zeros_like(best)
+    probabilities = plain.exp()
+    # A token that is impossible adds nothing, though its logarithm is infinite.
+    entropies = -(probabilities * plain.clamp(min=LOWEST)).sum(dim=-1)
     logs = plain
     if sampling.temperature != 1.0:
         logs = (logits / sampling.temperature).log_softmax(dim=-1)
     if sampling.top_p < 1.0:
         logs = _nucleus(logs, sampling.top_p)
-    reached = logs.exp().cumsum(dim=-1)
+    reached = (probabilities if logs is plain else logs.exp()).cumsum(dim=-1)
     total = reached[:, -1:]
     # Below the total by at least one digit: otherwise rounding could pick a token of probability 0.
     aims = torch.minimum(draws * total, torch.nextafter(total, torch.zeros_like(total)))
     tokens = torch.searchsorted(reached, aims, right=True).squeeze(1)
     picked = tokens[:, None]
-    return tokens, logs.gather(1, picked).squeeze(1), plain.gather(1, picked).squeeze(1)
+    chosen, own = (array.gather(1, picked).squeeze(1) for array in (logs, plain))
+    return tokens, chosen, own, entropies
 
 
 def _nucleus(logs: Tensor, top_p: float) -> Tensor:
