@@ -99,7 +99,13 @@ def test_a_gradient_that_is_no_number_is_skipped_and_counted() -> None:
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"advantage": "group", "minibatch_size": 8}, {"kl": "reward", "micro_batch_size": 4}],
+    [
+        {},
+        {"advantage": "group", "minibatch_size": 8},
+        {"kl": "reward", "micro_batch_size": 4},
+        {"advantage": "group", "model.lora_rank": 2, "kl": "loss"},
+        {"model.recompute": True, "critic_warm_up": 2},
+    ],
     ids=str,
 )
 def test_a_run_goes_on_exactly_where_it_stopped(settings: dict[str, Any], tmp_path: Path) -> None:
@@ -130,6 +136,9 @@ def test_it_counts_samples_and_is_judged(tmp_path: Path) -> None:
         ({"micro_batch_size": 17}, "more than the 16 completions"),
         ({"minibatch_size": 5}, "does not divide the 16"),
         ({"problems.name": "jsonl"}, r"needs problems\.path"),
+        ({"advantage": "group", "critic_warm_up": 2}, "needs a value head"),
+        ({"kl_target": 0.1}, "needs a reference"),
+        ({"model.precision": "bf16"}, r"compute\.precision = bf16"),
     ],
 )
 def test_what_does_not_fit_together_is_one_sentence(settings: dict[str, Any], said: str) -> None:
@@ -190,3 +199,53 @@ def test_an_update_makes_better_completions_more_probable_and_a_flipped_sign_les
         for _ in range(3):
             found = descend(learner, batch, slice(0, len(batch)), config, 1e-3)
         assert found["policy.improvement"] * sign > 0.0
+
+
+def test_a_warm_start_tells_how_far_it_came_and_its_first_step_holds_both_accuracies(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = _config(
+        warm_start={"enabled": True, "low": 0.9, "high": 1.0, "max_steps": 100}, total_samples=32
+    )
+    with caplog.at_level("INFO", logger="steadyrl"):
+        first, second = prepare(config).steps
+    assert [record.getMessage()[:22] for record in caplog.records] == [
+        "warm start: 50 steps, ",
+        "warm start: 100 steps,",
+    ]
+    assert first.signals["language.accuracy_untrained"] < 0.5
+    assert 0.0 <= first.signals["language.accuracy_warm"] <= 1.0
+    assert "language.accuracy_warm" not in second.signals
+
+
+def test_while_the_critic_warms_up_the_model_does_not_move() -> None:
+    config = _config(critic_warm_up=1)
+    learner, batch = _batch(config)
+    head, model = learner.policy.value_head, learner.policy.language_model
+    assert head is not None
+    before = [weight.detach().clone() for weight in model.parameters()]
+
+    def unmoved() -> bool:
+        pairs = zip(model.parameters(), before, strict=True)
+        return all(torch.equal(now, then) for now, then in pairs)
+
+    descend(learner, batch, slice(0, len(batch)), config, 0.01)
+    assert unmoved()
+    assert float(head.weight.detach().abs().sum()) > 0
+    learner.updates = 1
+    descend(learner, batch, slice(0, len(batch)), config, 0.01)
+    assert not unmoved()
+
+
+def test_without_a_kl_term_there_is_no_second_model_and_a_fork_takes_its_start_for_one(
+    tmp_path: Path,
+) -> None:
+    training = prepare(_config())
+    list(training.steps)
+    state = training.state_dict()
+    assert "reference" not in state["learner"]["parts"]
+    forked = prepare(_config(kl="loss", total_samples=112))
+    forked.load_state_dict({**state, "config": forked.live.state_dict()})
+    (step,) = forked.steps
+    assert step.signals["language.reference_kl"] == pytest.approx(0.0, abs=1e-6)
+    assert "reference" in forked.state_dict()["learner"]["parts"]

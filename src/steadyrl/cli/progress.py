@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 from collections.abc import Callable
@@ -20,6 +21,20 @@ if TYPE_CHECKING:
     from steadyrl.run import Observers
 
 PLAIN_SECONDS = 15.0  # between two lines when stderr is not a terminal
+
+
+LOGGER = logging.getLogger("steadyrl")  # where the trainers tell of work before the first Step
+
+
+class _Notes(logging.Handler):
+    """What trainers tell, on the console."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__()
+        self._console = console
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._console.print(escape(record.getMessage()), highlight=False, soft_wrap=True)
 
 
 class TrainingProgress:
@@ -43,8 +58,11 @@ class TrainingProgress:
             disable=quiet or not self._console.is_terminal,
         )
         self._task = self._bar.add_task(title, total=self._total, latest="")
+        self._notes = _Notes(self._console)
 
     def __enter__(self) -> Self:
+        LOGGER.addHandler(self._notes)
+        LOGGER.setLevel(logging.INFO)
         self._bar.start()
         return self
 
@@ -55,6 +73,7 @@ class TrainingProgress:
         trace: TracebackType | None,
     ) -> None:
         self._bar.stop()
+        LOGGER.removeHandler(self._notes)
 
     def __call__(self, step: Step) -> None:
         """Show a Step."""

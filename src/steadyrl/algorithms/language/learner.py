@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from steadyrl.algorithms.common.state import Stateful
 from steadyrl.algorithms.language.config import LanguageConfig, ProblemsConfig
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.seeding import Generators, integer_seed
+from steadyrl.environments.language.accuracy import Accuracy
 from steadyrl.environments.language.addition import addition
 from steadyrl.environments.language.fetch import model_folder
 from steadyrl.environments.language.generation import end_tokens
@@ -21,7 +23,6 @@ from steadyrl.environments.language.sorting import sorting
 from steadyrl.environments.language.tasks import Problem, Task, alphabet, jsonl_task
 from steadyrl.environments.language.tokenizer import character_tokenizer
 from steadyrl.environments.language.warm_start import (
-    WarmStart,
     WarmStartSettings,
     warm_start,
 )
@@ -29,6 +30,7 @@ from steadyrl.nets.module_adam import ModuleAdam
 from steadyrl.nets.processes import ALONE, Processes
 from steadyrl.nets.weights import ModuleWeights, from_stored, to_stored
 
+LOGGER = logging.getLogger("steadyrl")
 PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
@@ -52,7 +54,6 @@ class LanguageLearner(Stateful):
         # Dropout is off in any mode; transformers computes activations again in this one only.
         self.policy.train(config.model.recompute)
         self.ends = end_tokens(self.tokenizer, self.task.stop)
-        self.warmed: WarmStart | None = None
         self._reference: Reference | None = None
         self.weights = ModuleWeights(self.policy)
         self.optimizer = ModuleAdam(self.policy, weight_decay=config.weight_decay)
@@ -61,11 +62,14 @@ class LanguageLearner(Stateful):
         self.skipped = 0  # optimiser steps whose gradient was no number
         self.seconds = 0.0
 
-    def warm_up(self, config: LanguageConfig) -> None:
-        """Show solved problems first, if asked for; the reference is the model as it then is."""
+    def warm_up(self, config: LanguageConfig) -> dict[str, float]:
+        """Show solved problems first, if asked for; the reference is the model as it then is.
+
+        Returns the held-out accuracy before and after, or nothing if it was done before.
+        """
         wanted = config.warm_start
         if not wanted.enabled or self.warm_starts or self.updates:
-            return
+            return {}
         settings = WarmStartSettings(
             low=wanted.low,
             high=wanted.high,
@@ -74,11 +78,17 @@ class LanguageLearner(Stateful):
             max_new_tokens=config.problems.max_new_tokens,
         )
         seed = integer_seed(config.seed, "warm start") % (1 << 31)
-        self.warmed = warm_start(self.policy, self.tokenizer, self.task, settings, seed=seed)
+        warmed = warm_start(
+            self.policy, self.tokenizer, self.task, settings, seed=seed, progress=_tell
+        )
         # Every process has done it; other processors may have found other last digits.
         self.processes.equalise(self.policy.parameters())
         self._reference = None
         self.warm_starts += 1
+        return {
+            "language.accuracy_untrained": warmed.before.greedy.share,
+            "language.accuracy_warm": warmed.after.greedy.share,
+        }
 
     @property
     def reference(self) -> Reference:
@@ -119,6 +129,10 @@ class LanguageLearner(Stateful):
         if "reference" in state["parts"] and not self.policy.adapted:
             self._reference = Reference(self.policy)
         super().load_state_dict(state)
+
+
+def _tell(steps: int, _loss: float, right: Accuracy) -> None:
+    LOGGER.info("warm start: %d steps, %.0f%% of held-out answers right", steps, 100 * right.share)
 
 
 class _Frozen:

@@ -72,8 +72,8 @@ def train_language(
     learner back to an earlier state, and the loop goes on from there.
     """
     while clock.steps_taken < live.now.total_samples:
-        learner.warm_up(live.now)
         config, meter, started = live.now, Meter(), time.perf_counter()
+        meter.add(learner.warm_up(config))
         taken_before = clock.steps_taken
         completions, scores = sample(learner, config)
         meter.add(describe(completions, scores))

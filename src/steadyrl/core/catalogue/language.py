@@ -82,6 +82,20 @@ SIGNALS = (
         "last",
     ),
     signal(
+        "language.accuracy_untrained",
+        "share of held-out problems answered right before anything was shown, most likely tokens",
+        "share",
+        "eval/accuracy_untrained",
+        "last",
+    ),
+    signal(
+        "language.accuracy_warm",
+        "the same after the warm start, before any reward",
+        "share",
+        "eval/accuracy_warm",
+        "last",
+    ),
+    signal(
         "language.skipped_share",
         "share of optimiser steps that were skipped: their gradient was no number",
         "share",
