@@ -24,6 +24,7 @@ COMMANDS = {
     "study": ("study", "one of the field notes' claims, put to the test"),
     "noise": ("noise", "gradient variance and noise scale: what batch size the data wants"),
     "demos": ("demos", "demonstrations: what they are like, and does the clone reproduce them"),
+    "language": ("language", "language models: fetch one, ask a trained one, export it"),
     "replay": ("replay", "go through a failed run's last moments again, update by update"),
     "rules": ("rules", "everything that is looked for, and what is done about it"),
     "explain": ("explain", "one rule: symptom, evidence, remedy"),

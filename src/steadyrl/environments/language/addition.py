@@ -71,6 +71,7 @@ def with_shots(task: ProblemSet, shots: int) -> ProblemSet:
         task.scorer,
         task.scorer_name,
         stop="\n",
+        preamble=examples,
     )
 
 

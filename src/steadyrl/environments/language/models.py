@@ -142,18 +142,26 @@ def with_lora(
         return get_peft_model(model, config)
 
 
-def save_model(policy: LanguagePolicy, tokenizer: Any, folder: Path) -> None:
+def save_model(
+    policy: LanguagePolicy,
+    tokenizer: Any,
+    folder: Path,
+    *,
+    value_head: bool = True,
+    adapter: bool = False,
+) -> None:
     """Write a folder that plain transformers loads; adapters are merged into the weights.
 
-    The value head, which transformers knows nothing of, is a file of its own beside them.
+    The value head, which transformers knows nothing of, is a file of its own beside them. With
+    `adapter` the low-rank adapters alone are written, which peft puts onto the model they began as.
     """
     model = policy.language_model
-    if policy.adapted:
+    if policy.adapted and not adapter:
         model = copy.deepcopy(model).merge_and_unload()
     with without_bars():
         model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-    if policy.value_head is not None:
+    if value_head and policy.value_head is not None:
         save_file(dict(policy.value_head.state_dict()), folder / VALUE_HEAD_FILE)
 
 

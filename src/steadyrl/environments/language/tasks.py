@@ -40,6 +40,10 @@ class Task(Protocol):
         """A completion ends where this text begins (and at the model's end of text)."""
 
     @property
+    def preamble(self) -> str:
+        """What stands before the question itself in every prompt; mostly nothing."""
+
+    @property
     def train(self) -> Sequence[Problem]:
         """Problems to learn from, in random order."""
 
@@ -61,6 +65,7 @@ class ProblemSet:
     scorer: Scorer
     scorer_name: str = "exact"
     stop: str | None = None
+    preamble: str = ""
 
     def score(self, completion: str, answer: str) -> float:
         """The scorer's number; a scorer that raises, or returns none, is named with its inputs."""
