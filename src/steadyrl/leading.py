@@ -8,14 +8,15 @@ Followers read checkpoints and write nothing: the run's folder must lie where al
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from steadyrl.algorithms.common.training import Training
-from steadyrl.core.errors import SteadyError, StoreError, WorkerLost
+from steadyrl.core.errors import StoreError, WorkerLost
 from steadyrl.core.records import RunSummary, Step
+from steadyrl.nets.processes import met_by_all
 from steadyrl.store.reader import RunReader
 
 
@@ -71,7 +72,7 @@ def follow(training: Training) -> tuple[RunSummary, Path]:
     while isinstance(word := processes.broadcast(None), Onward):
         back = astray or word.step != learner.steps
         astray = True
-        with suppress(SteadyError):  # the leader has met the same one, and says what becomes of it
+        try:
             with processes.together():
                 if back:
                     _go_to(training, word)
@@ -79,6 +80,10 @@ def follow(training: Training) -> tuple[RunSummary, Path]:
             steps = training.steps if back else steps
             next(steps, None)
             astray = False
+        except Exception as error:
+            if not met_by_all(error):
+                raise
+            # The leader has met it too, and says what becomes of it.
     if word.summary is None or word.path is None:
         raise WorkerLost(f"the first process has failed: {word.problem}")
     return word.summary, word.path

@@ -75,6 +75,12 @@ class Processes:
 
 
 ALONE = Processes()
+_MET_BY_ALL = "met_by_all_processes"
+
+
+def met_by_all(error: Exception) -> bool:
+    """Whether every process has met this error: it was shared, or follows from what all know."""
+    return isinstance(error, SteadyError) or hasattr(error, _MET_BY_ALL)
 
 
 class JoinedProcesses(Processes):
@@ -129,16 +135,22 @@ class JoinedProcesses(Processes):
             yield
         except Exception as error:
             mine = error
-        told = mine
-        if mine is not None and not isinstance(mine, SteadyError):
-            told = WorkerLost(f"process {self.rank} failed: {type(mine).__name__}: {mine}")
         failures: list[Exception | None] = [None] * self.count
-        distributed.all_gather_object(failures, told)
-        first = next((failure for failure in failures if failure is not None), None)
-        if mine is not None:
-            raise mine
-        if first is not None:
-            raise first
+        distributed.all_gather_object(failures, None if mine is None else self._told(mine))
+        failure = mine or next((failure for failure in failures if failure is not None), None)
+        if failure is not None:
+            setattr(failure, _MET_BY_ALL, True)
+            raise failure
+
+    def _told(self, error: Exception) -> Exception:
+        """What the others get to know of a failure; those of memory must be known as such."""
+        if isinstance(error, SteadyError):
+            return error
+        text = f"process {self.rank} failed: {type(error).__name__}: {error}"
+        for kind in (MemoryError, RuntimeError):
+            if isinstance(error, kind):
+                return kind(text)
+        return WorkerLost(text)
 
 
 def joined(device: torch.device) -> Processes:

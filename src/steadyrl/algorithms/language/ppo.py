@@ -209,14 +209,27 @@ def descend(
     learning_rate: float,
 ) -> dict[str, float]:
     """One optimiser step on some of the completions; one that is no number is skipped."""
+    signals = find_gradient(learner, batch, rows, config)
+    length = learner.weights.clip_gradient(config.gradient_clip)
+    if math.isfinite(length):
+        learner.optimizer.step(learning_rate)
+    else:
+        learner.skipped += 1
+    return {**signals, "policy.gradient_norm": length, "policy.gradient_norm_max": length}
+
+
+def find_gradient(
+    learner: LanguageLearner, batch: Batch, rows: slice, config: LanguageConfig
+) -> dict[str, float]:
+    """The gradient of some of the completions, left with the weights, and what it was made of."""
     learner.optimizer.zero()
     total = float(batch.completions.mask[rows].sum())
     critic_only = learner.updates < config.critic_warm_up
     losses: dict[str, float] = {}
     statistics: PolicyStatistics | None = None
     processes = learner.processes
-    mine = processes.share(rows, config.samples_per_prompt)
     with processes.together():
+        mine = processes.share(rows, config.samples_per_prompt)
         for part in parts_of(mine, config.micro_batch_size):
             loss, found, named = losses_of(
                 learner, batch, part, config, total, critic_only=critic_only
@@ -229,23 +242,13 @@ def descend(
     if critic_only:
         learner.policy.forget_all_but_value_gradient()
     processes.add(learner.weights.gradients())
-    length = learner.weights.clip_gradient(config.gradient_clip)
-    if math.isfinite(length):
-        learner.optimizer.step(learning_rate)
-    else:
-        learner.skipped += 1
     furthest = max(abs(float(statistics.log_ratio_min)), abs(float(statistics.log_ratio_max)))
     shares = {
         **losses,
         "policy.clip_fraction": float(statistics.clipped_low + statistics.clipped_high) / total,
         "kl": float(statistics.kl) / total,
     }
-    return {
-        **processes.added(shares),
-        "policy.ratio_max": processes.largest(furthest),
-        "policy.gradient_norm": length,
-        "policy.gradient_norm_max": length,
-    }
+    return {**processes.added(shares), "policy.ratio_max": processes.largest(furthest)}
 
 
 def losses_of(

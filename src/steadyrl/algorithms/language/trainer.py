@@ -12,7 +12,7 @@ from steadyrl.algorithms.common.training import Training
 from steadyrl.algorithms.language.config import LanguageConfig
 from steadyrl.algorithms.language.learner import LanguageLearner
 from steadyrl.algorithms.language.memory import whole_steps
-from steadyrl.algorithms.language.ppo import estimate, losses_of, sample, train_language
+from steadyrl.algorithms.language.ppo import estimate, find_gradient, sample, train_language
 from steadyrl.core.config import LiveConfig
 from steadyrl.nets.processes import joined
 
@@ -30,15 +30,8 @@ def prepare(config: LanguageConfig, device: torch.device) -> Training:
         del generator  # drawn from the run's own streams, which a measurement may move on
         completions, scores = sample(learner, drawn)
         batch, _signals = estimate(learner, completions, scores, drawn)
-        learner.optimizer.zero()
-        total = float(batch.completions.mask.sum())
-        found = losses_of(learner, batch, slice(0, len(batch)), drawn, total)
-        found[0].backward()  # type: ignore[no-untyped-call]
-        parts = [
-            weight.grad.detach().flatten()
-            for weight in learner.policy.parameters()
-            if weight.grad is not None
-        ]
+        find_gradient(learner, batch, slice(0, len(batch)), drawn)
+        parts = [gradient.flatten() for gradient in learner.weights.gradients()]
         learner.optimizer.zero()
         return {"policy": torch.cat(parts).float().cpu().numpy()}
 

@@ -1,0 +1,212 @@
+"""What tests/unit/test_language_processes.py runs in one process and in two, started only once.
+
+Every process goes through the same scenarios; each leaves its runs in a folder, and what it printed
+and met in a file that bears its rank.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from steadyrl import scribe
+from steadyrl.algorithms.common.training import prepare
+from steadyrl.algorithms.language.learner import LanguageLearner
+from steadyrl.algorithms.language.ppo import estimate, find_gradient, sample
+from steadyrl.cli.main import main as command_line
+from steadyrl.core.errors import SteadyError, TrainingDiverged
+from steadyrl.core.launch import launched
+from steadyrl.core.presets import parse_config
+from steadyrl.core.records import Diagnosis
+from steadyrl.core.run_config import RunConfig
+from steadyrl.environments.language import generation
+from steadyrl.run import Observers, resume, train
+from steadyrl.stability.guard import Action
+
+NEVER = 1 << 30
+_fails_in = NEVER
+
+
+def different_digits(completion: str, answer: str) -> float:
+    """A score that a model with random weights earns now and then, and that tells texts apart."""
+    global _fails_in
+    _fails_in -= 1
+    if _fails_in == 0:
+        raise ValueError("no score today")
+    return len(set(completion)) / 4 + 0.1 * (completion[:1] == answer[:1])
+
+
+def write_problems(folder: Path) -> None:
+    """Prompts of unequal length; before any process is started that reads them."""
+    lines = [json.dumps({"prompt": f"{n * n}?" * (1 + n % 3), "answer": str(n)}) for n in range(60)]
+    (folder / "problems.jsonl").write_text("\n".join(lines), encoding="utf-8")
+
+
+def config(folder: Path, **settings: Any) -> RunConfig:
+    """Four updates of a tiny model, of 20 completions each: not all shares are equal."""
+    values = {
+        "algorithm": "language",
+        "total_samples": 80,
+        "model": {"layers": 1, "width": 16, "heads": 2},
+        "problems": {
+            "name": "jsonl",
+            "path": str(folder / "problems.jsonl"),
+            "scorer": f"{__name__}:different_digits",
+            "max_new_tokens": 4,
+        },
+        "prompts_per_update": 5,
+        "samples_per_prompt": 4,
+        "epochs": 2,
+        "micro_batch_size": 3,
+        "learning_rate": 1e-3,
+        "entropy_weight": 0.01,
+        "evaluation": {"every": 40, "episodes": 5},
+        "checkpoints": {"every": 20},
+    }
+    return parse_config({**values, **settings})
+
+
+PPO = {"kl": "reward"}
+GRPO = {"advantage": "group", "kl": "loss", "minibatch_size": 10}
+
+
+def gradients(folder: Path) -> None:
+    """The gradient of the first batch, by PPO and by GRPO."""
+    for name, settings in (("ppo", PPO), ("grpo", GRPO)):
+        training = prepare(config(folder, **settings))
+        learner, now = training.learner, training.live.now
+        assert isinstance(learner, LanguageLearner)
+        batch, _ = estimate(learner, *sample(learner, now), now)
+        find_gradient(learner, batch, slice(0, len(batch)), now)
+        found = torch.cat([gradient.flatten() for gradient in learner.weights.gradients()])
+        if not launched().follows:
+            np.save(folder / f"gradient-{name}.npy", found.numpy())
+            np.save(folder / f"tokens-{name}.npy", batch.completions.tokens.numpy())
+
+
+def plain_runs(folder: Path) -> None:
+    """Whole runs, with a short warm start; the first through the command line."""
+    warm = {"enabled": True, "low": 0.99, "high": 1.0, "max_steps": 50}
+    file = folder / f"ppo-{launched().rank}.yaml"
+    file.write_text(config(folder, **PPO, warm_start=warm).to_yaml(), encoding="utf-8")
+    command_line(["train", str(file), "--runs", str(folder), "--name", "ppo"])
+    train(config(folder, **GRPO), folder / "grpo")
+
+
+def interrupted(folder: Path) -> None:
+    """Ctrl-C after the second Step, which reaches the leader alone, and a resume."""
+
+    def interrupt(step: Any) -> None:
+        if step.index == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    train(config(folder, **GRPO), folder / "resumed", observers=Observers(step=interrupt))
+    resume(folder / "resumed")
+
+
+def diverged(folder: Path) -> None:
+    """The last process loses its weights in the third update; the guard goes back and remedies."""
+
+    def slower(*_: Any) -> Action:
+        cause = Diagnosis(
+            cause="C201",
+            name="too-fast",
+            confidence=1.0,
+            onset=2,
+            explains=(),
+            evidence_for=(),
+            evidence_against=(),
+            would_decide="",
+            remedies=(),
+        )
+        return Action(cause, "R301", {"epochs": 1})
+
+    with pytest.MonkeyPatch.context() as patch:
+        _fail_in_the_last_process(patch, TrainingDiverged("not a number"))
+        patch.setattr(scribe, "choose_action", slower)
+        settings = config(folder, **GRPO, evaluation={"episodes": 0})
+        train(settings, folder / "healed", guard="act")
+
+
+def out_of_memory(folder: Path) -> None:
+    """The last process alone has no room for the third batch."""
+    with pytest.MonkeyPatch.context() as patch:
+        _fail_in_the_last_process(patch, RuntimeError("out of memory: tried to allocate 9 GB"))
+        train(config(folder, **GRPO, evaluation={"episodes": 0}), folder / "full")
+
+
+def _fail_in_the_last_process(patch: pytest.MonkeyPatch, error: Exception) -> None:
+    """Once, when it samples for the third time."""
+    inner, calls = generation._sample, 0
+
+    def fails_once(*arguments: Any) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 3 and launched().rank == launched().count - 1:
+            raise error
+        inner(*arguments)
+
+    patch.setattr(generation, "_sample", fails_once)
+
+
+def failed(folder: Path) -> None:
+    """A scorer fails in the last process alone."""
+    global _fails_in
+    _fails_in = 3 if launched().rank == launched().count - 1 else NEVER
+    try:
+        train(config(folder), folder / "failed")
+    finally:
+        _fails_in = NEVER
+
+
+def taken(folder: Path) -> None:
+    """There is a run already: only the leader notices."""
+    train(config(folder), folder / "grpo")
+
+
+def too_small(folder: Path) -> None:
+    """An optimiser step of fewer completions than processes, if there are two."""
+    train(config(folder, minibatch_size=1, epochs=1, total_samples=20), folder / "small")
+
+
+SCENARIOS: tuple[Callable[[Path], None], ...] = (
+    gradients,
+    plain_runs,
+    interrupted,
+    diverged,
+    out_of_memory,
+    failed,
+    taken,
+    too_small,
+)
+
+
+def run_all(folder: Path) -> None:
+    """Every scenario in turn; what went wrong, and what was printed, by the rank's name."""
+    errors: dict[str, str] = {}
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        for scenario in SCENARIOS:
+            try:
+                scenario(folder)
+            except SteadyError as error:
+                errors[scenario.__name__] = f"{type(error).__name__}: {error}"
+    report = {"errors": errors, "printed": said.getvalue()}
+    (folder / f"rank-{launched().rank}.json").write_text(json.dumps(report), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    from tests.unit import language_processes  # under its name, as scorers are looked up
+
+    language_processes.run_all(Path(sys.argv[1]))

@@ -1,0 +1,176 @@
+"""One run in two processes: the same data, gradients and Steps as in one, written by the first."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from steadyrl.algorithms.common.training import prepare
+from steadyrl.core.errors import ConfigError
+from steadyrl.core.presets import parse_config
+from steadyrl.core.records import Step
+from steadyrl.nets.processes import ALONE, Processes, joined
+from steadyrl.store.reader import RunReader
+from tests.unit import language_processes
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """What one process and what two have left behind."""
+    one, two = tmp_path_factory.mktemp("one"), tmp_path_factory.mktemp("two")
+    for folder in (one, two):
+        language_processes.write_problems(folder)
+    places = os.pathsep.join([str(REPOSITORY / "src"), str(REPOSITORY)])
+    command = [sys.executable, "-m", "accelerate.commands.accelerate_cli", "launch"]
+    command += ["--multi_gpu", "--num_processes=2", "--num_machines=1", "--main_process_port=0"]
+    command += ["--mixed_precision=no", "--dynamo_backend=no", "-m"]
+    command += [language_processes.__name__, str(two)]
+    environment = {**os.environ, "PYTHONPATH": places, "HF_HOME": str(two / "no-user-settings")}
+    with subprocess.Popen(
+        command, env=environment, cwd=two, stderr=subprocess.PIPE, text=True
+    ) as pair:
+        language_processes.run_all(one)  # at the same time
+        _, complaints = pair.communicate(timeout=600)
+    assert pair.returncode == 0, complaints
+    return one, two
+
+
+def _told(folder: Path, rank: int) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / f"rank-{rank}.json").read_text("utf-8"))
+    return found
+
+
+def _files(run: Path) -> Counter[Path]:
+    """How many files of which kind; TensorBoard's are named after moment and process."""
+    found = [path.relative_to(run) for path in run.rglob("*") if path.is_file()]
+    return Counter(path.parent if path.parent.name == "tensorboard" else path for path in found)
+
+
+def _steps(run: Path) -> list[Step]:
+    return list(RunReader.open(run).steps())
+
+
+def _assert_same(ours: list[Step], theirs: list[Step]) -> None:
+    """But for what a clock says, and for last digits."""
+    assert len(ours) == len(theirs) > 0
+    for one, two in zip(ours, theirs, strict=True):
+        assert (one.index, one.taken) == (two.index, two.taken)
+        measured = [name for name in one.signals if not name.startswith(("time.", "machine."))]
+        assert {name: two.signals[name] for name in measured} == pytest.approx(
+            {name: one.signals[name] for name in measured}, rel=1e-3, abs=1e-5
+        )
+
+
+@pytest.mark.parametrize("name", ["ppo", "grpo"])
+def test_two_processes_find_the_gradient_of_one(folders: tuple[Path, Path], name: str) -> None:
+    tokens = [np.load(folder / f"tokens-{name}.npy") for folder in folders]
+    np.testing.assert_array_equal(*tokens)
+    one, two = (np.load(folder / f"gradient-{name}.npy") for folder in folders)
+    assert np.linalg.norm(one) > 0
+    assert np.linalg.norm(one - two) / np.linalg.norm(one) < 1e-5
+
+
+@pytest.mark.parametrize("name", ["ppo", "grpo", "healed"])
+def test_two_processes_make_the_steps_of_one(folders: tuple[Path, Path], name: str) -> None:
+    one, two = (_steps(folder / name) for folder in folders)
+    _assert_same(one, two)
+    assert one[-1].signals["policy.gradient_norm"] > 0
+
+
+def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(folders: tuple[Path, Path]) -> None:
+    for folder in folders:
+        kinds = [event["event"] for event in RunReader.open(folder / "resumed").events()]
+        assert "resumed" in kinds
+        _assert_same(_steps(folder / "grpo"), _steps(folder / "resumed"))
+
+
+def test_where_one_process_diverges_all_go_back_and_on_with_the_remedy(
+    folders: tuple[Path, Path],
+) -> None:
+    for folder in folders:
+        run = RunReader.open(folder / "healed")
+        summary = run.summary()
+        assert summary is not None
+        assert summary["status"] == "finished"
+        assert [change.name for change in run.changes()] == ["epochs"]
+        assert any(event["event"] == "action" for event in run.events())
+
+
+def test_a_failure_in_one_process_is_told_once_and_ends_all(folders: tuple[Path, Path]) -> None:
+    _, two = folders
+    leader, follower = _told(two, 0)["errors"], _told(two, 1)["errors"]
+    assert "no score today" in leader["failed"]
+    assert leader["failed"].startswith("EnvironmentFault")
+    assert "there is a run here already" in leader["taken"]
+    assert "cannot be shared by 2 processes" in leader["too_small"]
+    assert leader["out_of_memory"].startswith("OutOfMemory")
+    assert "sample_at_once" in leader["out_of_memory"]  # what would fit
+    assert leader.keys() == follower.keys() == {"failed", "taken", "too_small", "out_of_memory"}
+    for problem in follower.values():
+        assert "the first process has failed" in problem
+
+
+def test_only_the_first_process_writes_and_speaks(folders: tuple[Path, Path]) -> None:
+    one, two = folders
+    assert "finished" in _told(two, 0)["printed"]
+    assert _told(two, 1)["printed"] == ""
+    for name in ("ppo", "grpo", "resumed", "healed"):
+        steps, more_steps = (folder / name / "steps.jsonl" for folder in folders)
+        assert len(steps.read_text("utf-8").splitlines()) == 4
+        assert len(more_steps.read_text("utf-8").splitlines()) == 4
+        assert _files(one / name) == _files(two / name)
+
+
+@pytest.mark.parametrize("together", [1, 4])
+@pytest.mark.parametrize("rows", [slice(0, 20), slice(20, 40), slice(4, 8), slice(0, 1)])
+def test_shares_make_up_the_rows_and_keep_samples_of_one_prompt_together(
+    rows: slice, together: int
+) -> None:
+    shares = []
+    for rank in range(3):
+        process = Processes()
+        process.rank, process.count = rank, 3
+        shares.append(process.share(rows, together))
+    ends = [rows.start, *(share.stop for share in shares)]
+    assert [share.start for share in shares] == ends[:-1]
+    assert ends[-1] == rows.stop
+    if rows.stop - rows.start == 20 and together == 4:
+        assert all(share.start % 4 == 0 for share in shares)
+    lengths = [share.stop - share.start for share in shares]
+    assert max(lengths) - min(lengths) <= together
+
+
+def test_what_an_accelerate_config_asks_for_and_would_not_get_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    device = torch.device("cpu")
+    assert joined(device) is ALONE
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "bf16")
+    with pytest.raises(ConfigError, match=r"model\.precision"):
+        joined(device)
+    monkeypatch.setenv("ACCELERATE_USE_FSDP", "true")
+    with pytest.raises(ConfigError, match="FSDP"):
+        joined(device)
+
+
+def test_algorithms_that_train_in_one_process_refuse_several(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    config = parse_config({"algorithm": "bc", "demonstrations": {"expert_length": 20}})
+    with pytest.raises(ConfigError, match="2 processes were launched"):
+        prepare(config)
