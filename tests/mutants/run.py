@@ -71,8 +71,9 @@ GROUPS: Mapping[str, tuple[str, str]] = {
         "experiments/rescue.py experiments/candidates.py experiments/proof.py "
         "experiments/compare.py experiments/ladder.py experiments/gates.py "
         "maths/statistics.py",
-        "unit/test_rescue.py unit/test_rescue_story.py unit/test_candidates.py "
-        "unit/test_compare.py unit/test_ladder.py unit/test_statistics.py unit/test_gates.py",
+        "unit/test_rescue.py unit/test_rescue_story.py unit/test_rescue_plan.py "
+        "unit/test_candidates.py unit/test_compare.py unit/test_ladder.py "
+        "unit/test_statistics.py unit/test_gates.py",
     ),
 }
 
