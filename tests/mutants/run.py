@@ -1,13 +1,13 @@
 """How many small faults would the tests notice? Run by `make test-mutants`.
 
-    python -m tests.mutants.run [group ...] [--sample N] [--only PART_OF_A_PATH]
+    python -m tests.mutants.run [group ...] [--sample N] [--only PART_OF_A_PATH] [--seconds S]
 
 pytest collects the group's tests once. For each fault a child is forked that puts the fault into
 the modules already loaded and runs the tests that call the function concerned, the most specific
-ones first, until one fails or their time is up. What no test notices is listed after the table:
-that is also what no test reaches. A fault that keeps the tests from ending is noticed, and counted
-apart. Tests that take long, or fail where nothing is wrong or where a module was only put in its
-own place, are named and not asked.
+ones first, until one fails or their time is up. What no test notices is told at once and listed
+after the table: that is also what no test reaches. A fault that keeps the tests from ending is
+noticed, and counted apart. Tests that take long, or fail where nothing is wrong or where a module
+was only put in its own place, are named and not asked.
 """
 
 from __future__ import annotations
@@ -71,8 +71,9 @@ GROUPS: Mapping[str, tuple[str, str]] = {
         "experiments/rescue.py experiments/candidates.py experiments/proof.py "
         "experiments/compare.py experiments/ladder.py experiments/gates.py "
         "maths/statistics.py",
-        "unit/test_rescue.py unit/test_rescue_story.py unit/test_candidates.py "
-        "unit/test_compare.py unit/test_ladder.py unit/test_statistics.py unit/test_gates.py",
+        "unit/test_rescue.py unit/test_rescue_story.py unit/test_rescue_plan.py "
+        "unit/test_candidates.py unit/test_compare.py unit/test_ladder.py "
+        "unit/test_statistics.py unit/test_gates.py",
     ),
 }
 
@@ -89,13 +90,14 @@ class Known:
 class Mutations:
     """A pytest plugin that runs the tests once for each fault."""
 
-    def __init__(self, files: Sequence[Path], sample: int) -> None:
+    def __init__(self, files: Sequence[Path], sample: int, seconds: float) -> None:
         self._todo = [(file, mutant) for file in files for mutant in mutants_of(file.read_text())]
         if sample and sample < len(self._todo):
             self._todo = sorted(
                 random.Random(0).sample(self._todo, sample), key=lambda p: (p[0], p[1].line)
             )
         self._files = {str(file) for file in files}
+        self._seconds = seconds
         self.survivors: list[tuple[Path, Mutant]] = []
         self.counts: Counter[Path] = Counter()
         self.endless: Counter[Path] = Counter()
@@ -130,12 +132,13 @@ class Mutations:
             self.counts[file] += 1
             if not self._noticed(file, mutant, tests):
                 self.survivors.append((file, mutant))
+                sys.stderr.write(f"{file}:{mutant.line}: {mutant.text}\n")
         return True
 
     def _noticed(self, file: Path, mutant: Mutant, tests: list[Known]) -> bool:
         while True:
-            chosen = list(_chosen(tests, file, mutant, self._kills))
-            limit = int(30 + 10 * sum(test.seconds for test in chosen))
+            chosen = list(_chosen(tests, file, mutant, self._kills, self._seconds))
+            limit = int(10 + 3 * sum(test.seconds for test in chosen))
             code, said = _in_child(lambda: _exposed(file, mutant, chosen), limit)  # noqa: B023
             if not said:
                 self.endless[file] += code in (-signal.SIGPROF, -signal.SIGALRM)
@@ -177,7 +180,11 @@ class Mutations:
 
 
 def _chosen(
-    tests: Sequence[Known], file: Path, mutant: Mutant, kills: Counter[tuple[Path, str]]
+    tests: Sequence[Known],
+    file: Path,
+    mutant: Mutant,
+    kills: Counter[tuple[Path, str]],
+    seconds: float,
 ) -> Iterator[Known]:
     """Tests that reach the fault: those that found one here before, then the most specific.
 
@@ -192,7 +199,7 @@ def _chosen(
         for test in here
         if any(name == str(file) and first <= line <= last for name, line in test.calls)
     ]
-    left = SECONDS
+    left = seconds
     for test in sorted(
         called or here,  # what runs at import is called by no test
         key=lambda t: (-kills[file, t.item.nodeid], max(1, len(t.calls)) * (t.seconds + 0.01)),
@@ -248,19 +255,21 @@ def main() -> None:
     parser.add_argument("groups", nargs="*", default=list(GROUPS), metavar="group")
     parser.add_argument("--sample", type=int, default=0, help="faults per group; 0: all")
     parser.add_argument("--only", default="", help="part of the paths to mutate")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="of tests, for each fault")
     chosen = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"  # a forked child has none of its parent's threads
     for group in chosen.groups:
-        code, said = _in_child(lambda: _run(group, chosen.sample, chosen.only))  # noqa: B023
+        code, said = _in_child(lambda: _run(group, chosen))  # noqa: B023
         sys.stdout.write(said.decode() if not code else f"{group}: failed\n")
         sys.stdout.flush()
 
 
-def _run(group: str, sample: int, only: str) -> bytes:
+def _run(group: str, chosen: argparse.Namespace) -> bytes:
     globs, names = (text.split() for text in GROUPS[group])
     files = [file for glob in globs for file in sorted((SOURCES / "steadyrl").glob(glob))]
     tests = [f"tests/{name}" for name in names]
-    mutations = Mutations([file for file in files if only in str(file)], sample)
+    files = [file for file in files if chosen.only in str(file)]
+    mutations = Mutations(files, chosen.sample, chosen.seconds)
     sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123
     with tempfile.TemporaryDirectory() as folder:
         code = pytest.main([*OPTIONS, f"--basetemp={folder}/tests", *tests], plugins=[mutations])

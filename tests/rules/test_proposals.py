@@ -25,7 +25,7 @@ PROPOSALS: dict[str, tuple[str, list[tuple[Any, Any]]]] = {
         {0.5: 1e-3, 0.01: pytest.approx(1e-3), 0.005: pytest.approx(5e-4), 2e-6: 1e-6})),
     "R302": ("ddpg", of("learning_rate", [0.01, 0.02],
         {1e-6: 1e-3, 1e-4: 1e-3, 5e-4: pytest.approx(5e-3), 9e-3: 0.01})),
-    "R304": ("ddpg", of("tau", [0.0011, 0.005, 0.0089], {9e-4: 0.005, 0.0091: 0.005, 0.0: 0.005})),
+    "R304": ("ddpg", of("tau", [0.0011, 0.005, 0.0089], {0.001: 0.005, 0.009: 0.005, 0.0: 0.005})),
     "R308": ("ddpg", of("noise_std", [0.05, 0.3], {0.049: 0.1, 0.31: 0.1, 0.0: 0.1})),
     "R310": ("ddpg", [
         *of("normalize_observations", [True], {False: True}),
@@ -120,10 +120,13 @@ def test_the_clip_of_clones_is_not_proposed_to_others() -> None:
 
 MEASURED: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any] | None]] = [
     ("R303", {}, {"td.target_std": 10.0}, None),
+    ("R303", {}, {"td.target_std": 12.0}, {"reward_scale": 0.8}),
     ("R303", {}, {"td.target_std": 20.0}, {"reward_scale": 0.5}),
     ("R303", {"reward_scale": 0.4}, {"td.target_std": 20.0}, {"reward_scale": 0.2}),
     ("R303", {}, {"td.target_std": 1.0, "q.mean": -50.0}, {"reward_scale": 0.2}),
     ("R303", {}, {"rollout.reward_abs_max": 1.0}, None),
+    ("R303", {"reward_scale": 0.2}, {"rollout.reward_abs_max": 4.0}, None),
+    ("R303", {}, {"rollout.reward_abs_max": 1.2}, {"reward_scale": 0.8}),
     ("R303", {}, {"rollout.reward_abs_max": 4.0}, {"reward_scale": 0.2}),
     ("R303", {"reward_scale": 0.5}, {"rollout.reward_abs_max": 4.0}, {"reward_scale": 0.2}),
     ("R303", {}, {"td.target_std": 20.0, "rollout.reward_abs_max": 10.0}, {"reward_scale": 0.1}),
@@ -136,6 +139,8 @@ MEASURED: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any] | None]
      {"critic.gradient_norm": 2.0, "critic.gradient_norm_max": 21.0}, {"gradient_clip": 20.0}),
     ("R309", {"gradient_clip": 5.0}, {"critic.gradient_norm": [1.0, 2.0, 99.0]}, None),
     ("R309", {"gradient_clip": None}, {}, None),
+    ("R335", {"algorithm": "ppo", "value_weight": 0.5}, {}, None),
+    ("R335", {"algorithm": "ppo", "value_weight": 0.4}, {}, {"value_weight": 0.5}),
     ("R344", {"algorithm": "bc", "batch_size": 20}, {"bc.samples": 100.0}, None),
     ("R344", {"algorithm": "bc", "batch_size": 21}, {"bc.samples": 100.0}, {"batch_size": 15}),
     ("R344", {"algorithm": "bc", "batch_size": 21}, {"bc.samples": 2.0}, {"batch_size": 1}),
@@ -168,10 +173,15 @@ PENALTY = "environment.settings.termination_penalty"
         ({}, {}, {PENALTY: 75.0, "reward_scale": 0.001}),
         ({}, {"gamma": 0.95}, {PENALTY: 15.0, "reward_scale": 0.001}),
         ({"cost_scale": 40.0}, {}, {PENALTY: 75.0, "reward_scale": 0.05}),
-        ({"cost_scale": 1.0}, {}, {PENALTY: 75.0}),
+        ({}, {"gamma": 0.93}, {PENALTY: 10.7, "reward_scale": 0.001}),
+        ({}, {"gamma": 0.2}, {PENALTY: 0.9, "reward_scale": 0.001}),
+        ({"cost_scale": 2.5}, {}, {PENALTY: 75.0, "reward_scale": 0.8}),
+        ({"cost_scale": 2.0}, {}, {PENALTY: 75.0}),
         ({}, {"reward_scale": 0.5}, {PENALTY: 75.0}),
         ({"termination_penalty": 74.9}, {"reward_scale": 0.5}, {PENALTY: 75.0}),
+        ({"termination_penalty": "high"}, {"reward_scale": 0.5}, {PENALTY: 75.0}),
         ({"termination_penalty": 75.0}, {}, None),
+        ({}, {"algorithm": "ppo", "gamma": 1.0}, None),  # living on costs without end
     ],
 )
 def test_an_early_end_is_made_to_cost_what_living_on_would(

@@ -52,6 +52,7 @@ EVENTS = [
     for step, value in enumerate([1.0, -2.5, math.inf, 0.1, 1e-30, 7.0])
     for tag in ("loss", "a/rather/long tag", "kl")
 ]
+WHOLE = file_of(EVENTS)
 
 
 def read(path: Path, content: bytes) -> tuple[dict[str, list[tuple[int, float]]], EventFile]:
@@ -123,12 +124,11 @@ def test_several_values_in_one_record_are_all_read(tmp_path: Path) -> None:
 
 
 def test_of_a_file_cut_anywhere_every_whole_record_is_read(tmp_path: Path) -> None:
-    whole = file_of(EVENTS)
     ends = np.cumsum(
         [len(file_of([])), *(len(frame(e.SerializeToString())) for e in EVENTS)]
     ).tolist()
-    for cut in range(0, len(whole), 3):
-        found, file = read(tmp_path / "e", whole[:cut])
+    for cut in range(0, len(WHOLE), 3):
+        found, file = read(tmp_path / "e", WHOLE[:cut])
         count = sum(len(values) for values in found.values())
         assert count == max(0, sum(end <= cut for end in ends) - 1)
         assert file.damage.records == file.damage.frames == 0
@@ -136,8 +136,8 @@ def test_of_a_file_cut_anywhere_every_whole_record_is_read(tmp_path: Path) -> No
 
 
 def test_one_damaged_byte_costs_one_record(tmp_path: Path) -> None:
-    for place in range(0, len(file_of(EVENTS)), 3):
-        content = bytearray(file_of(EVENTS))
+    for place in range(0, len(WHOLE), 3):
+        content = bytearray(WHOLE)
         content[place] ^= 0x40
         found, file = read(tmp_path / "e", bytes(content))
         assert sum(len(values) for values in found.values()) >= len(EVENTS) - 1
@@ -145,14 +145,13 @@ def test_one_damaged_byte_costs_one_record(tmp_path: Path) -> None:
 
 
 def test_a_growing_file_is_read_on_from_where_it_was(tmp_path: Path) -> None:
-    content = file_of(EVENTS)
     path = tmp_path / "e"
-    whole, _ = read(tmp_path / "whole", content)
+    whole, _ = read(tmp_path / "whole", WHOLE)
     path.write_bytes(b"")
     file, pieces = EventFile(path), []
-    for start in range(0, len(content), 37):
+    for start in range(0, len(WHOLE), 37):
         with path.open("ab") as out:
-            out.write(content[start : start + 37])
+            out.write(WHOLE[start : start + 37])
         pieces.append(file.read())
     joined = {
         tag: [
@@ -180,6 +179,24 @@ def test_a_record_larger_than_any_block_is_stepped_over(
     assert file.damage.records == file.damage.frames == 0
 
 
+def test_records_are_read_up_to_the_size_above_which_they_hold_no_scalars(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_files, "LARGEST", len(EVENTS[0].SerializeToString()))
+    found, file = read(tmp_path / "e", file_of(EVENTS[:3]))
+    assert found == {"loss": [(0, 1.0)], "kl": [(0, 1.0)]}  # the third has a longer name
+    assert file.damage.records == file.damage.frames == 0
+
+
+def test_a_record_of_more_than_a_megabyte_is_passed_over(tmp_path: Path) -> None:
+    length = (1 << 20) + 1
+    head = struct.pack("<Q", length)
+    long = head + _crc(head) + bytes(length + 4)  # nothing that would do as a record
+    found, file = read(tmp_path / "e", long + file_of(EVENTS[:1]))
+    assert found == {"loss": [(0, 1.0)]}
+    assert file.damage.records == file.damage.frames == file.damage.unfinished_bytes == 0
+
+
 def test_files_of_a_folder_follow_each_other(tmp_path: Path) -> None:
     (tmp_path / "events.out.tfevents.2.host").write_bytes(file_of([scalar("a", 2, 2.0)]))
     (tmp_path / "events.out.tfevents.1.host").write_bytes(file_of([scalar("a", 1, 1.0)]))
@@ -205,10 +222,10 @@ def test_bytes_that_are_no_record_are_refused_and_nothing_worse(data: bytes) -> 
 def test_garbled_files_never_raise_and_never_invent(
     tmp_path: Path, changes: list[tuple[int, int]], cut: int, tail: bytes
 ) -> None:
-    content = bytearray(file_of(EVENTS)[: max(cut, 1)])
+    content = bytearray(WHOLE[: max(cut, 1)])
     for place, value in changes:
         content[place % len(content)] = value
     found, _ = read(tmp_path / "garbled", bytes(content) + tail)
-    wanted, _ = read(tmp_path / "clean", file_of(EVENTS))
+    wanted, _ = read(tmp_path / "clean", WHOLE)
     for tag, values in found.items():
         assert set(values) <= set(wanted[tag])

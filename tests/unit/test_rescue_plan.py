@@ -90,21 +90,36 @@ def test_another_config_in_the_same_folder_is_another_rescue(
     assert (second.status, list(second.tried)) == ("healthy", [])
 
 
-@pytest.mark.parametrize("origin", ["asked for", "random fix"])
-def test_a_fix_that_no_cause_proposed_blames_none(origin: str) -> None:
-    accused = Diagnosis(
-        cause="C207",
-        name="truncation-as-termination",
+def _accused(cause: str, name: str, *evidence: str) -> Diagnosis:
+    return Diagnosis(
+        cause=cause,
+        name=name,
         confidence=0.95,
         onset=1,
         explains=("D019",),
-        evidence_for=("the clock is to blame",),
+        evidence_for=evidence,
         evidence_against=(),
         would_decide="",
         remedies=(),
     )
-    result = Rescue("verified", "x", diagnoses=[accused])
-    other = Candidate("R337 normalise", origin, {}, restart=True)
-    assert "the clock is to blame" not in "".join(describe_fix(other, result))
-    own = Candidate("R337 normalise", "C207 truncation-as-termination", {}, restart=True)
-    assert "the clock is to blame" in "".join(describe_fix(own, result))
+
+
+@pytest.mark.parametrize(
+    ("origin", "grounds"),
+    [
+        ("asked for", ["# tried as: asked for"]),
+        ("random fix", ["# tried as: random fix"]),
+        ("C207 clock", ["# cause: C207 clock", "# clock: it ticks; it ends"]),
+        ("C202 rate", ["# cause: C202 rate", "# rate: it crawls"]),
+    ],
+)
+def test_a_fix_is_grounded_on_the_cause_that_proposed_it_and_blames_no_other(
+    origin: str, grounds: list[str]
+) -> None:
+    suspects = [
+        _accused("C207", "clock", "it ticks", "it ends"),
+        _accused("C202", "rate", "it crawls"),
+    ]
+    result = Rescue("verified", "x", diagnoses=suspects)
+    fix = Candidate("R337 normalise", origin, {}, restart=True)
+    assert describe_fix(fix, result) == ["# verified: x", *grounds]

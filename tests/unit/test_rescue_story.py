@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -190,6 +190,20 @@ def test_everything_that_was_tried_is_told_beside_the_control(lab: Lab, tmp_path
     assert f"{REMEDY}: return -10, episodes of 100 steps, nothing severe" in told
     assert "control (no fix): return -25, episodes of 100 steps, finished, D005" in told
     assert f"{PLACEBO}: return -25" in told
+
+
+def test_the_two_likeliest_causes_are_told_as_suspects(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def plan(*where: Any) -> Any:
+        findings, (known,), candidates = planned(*where)
+        return findings, [replace(known, cause=f"C90{n}") for n in range(3)], candidates
+
+    planned = module._plan
+    monkeypatch.setattr(module, "_plan", plan)
+    lab.rescue(tmp_path / "out")
+    suspects = [line.split()[1] for line in lab.said if line.startswith("suspect")]
+    assert suspects == ["C900", "C901"]
 
 
 def test_the_rescued_config_says_why_and_is_the_config_with_the_change(

@@ -18,7 +18,7 @@ def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
     if not len(norms) or config.value_of("gradient_clip") is not None:
         return None
     clip = float(f"{10 * float(np.median(norms)):.2g}")
-    seen = max(window.highest("critic.gradient_norm"), window.latest("critic.gradient_norm_max", 0))
+    seen = max(window.highest("critic.gradient_norm"), window.latest("critic.gradient_norm_max"))
     return {"gradient_clip": clip} if seen > clip else None
 
 

@@ -13,11 +13,10 @@ from steadyrl.stability.window import Window
 def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
     """The present scale divided by a tenth of the measured target scale."""
     scale = config.value_of("reward_scale")
-    spread = max(window.latest("td.target_std", 0.0), abs(window.latest("q.mean", 0.0)))
-    largest = window.highest("rollout.reward_abs_max")
-    by_target = 10.0 / spread if spread > 10.0 else 1.0
-    by_reward = 1.0 / (largest * scale) if largest * scale > 1.0 else 1.0
-    factor = min(by_target, by_reward)
+    # Numbers come first: max() passes over a NaN that is not, and what was not measured is one.
+    spread = max(10.0, window.latest("td.target_std"), abs(window.latest("q.mean")))
+    largest = max(1.0, scale * window.highest("rollout.reward_abs_max"))
+    factor = min(10.0 / spread, 1.0 / largest)
     return {"reward_scale": float(f"{scale * factor:.1g}")} if factor < 1.0 else None
 
 

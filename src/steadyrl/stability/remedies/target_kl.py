@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,7 +15,7 @@ USUAL = 0.02
 
 def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
     """Where nothing or a larger KL ends it."""
-    return {"target_kl": USUAL} if config.value_of("target_kl", 1.0) > USUAL else None
+    return {"target_kl": USUAL} if config.value_of("target_kl", math.inf) > USUAL else None
 
 
 REMEDY = Remedy(

@@ -23,7 +23,7 @@ def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
     changes: dict[str, Any] = {"environment.settings.termination_penalty": penalty}
     # Without this the penalty itself becomes a reward of hundreds of thousands.
     cost = float(settings.get("cost_scale") or 2000.0)
-    if cost > 1.0 and config.value_of("reward_scale") == 1.0:
+    if cost > 2.0 and config.value_of("reward_scale") == 1.0:
         changes["reward_scale"] = float(f"{2.0 / cost:.1g}")
     return changes
 

@@ -11,9 +11,9 @@ from steadyrl.stability.window import Window
 
 
 def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
-    """0.005, unless it is that already."""
+    """0.005, unless it is near that already."""
     tau = config.value_of("tau")
-    return None if abs(tau - 0.005) < 0.004 else {"tau": 0.005}
+    return None if 0.001 < tau < 0.009 else {"tau": 0.005}
 
 
 REMEDY = Remedy(
