@@ -109,8 +109,8 @@ def test_a_warm_start_ends_in_the_range_and_a_seed_fixes_it() -> None:
             progress=lambda *look, looks=looks: looks.append(look),
         )
         assert found.reached
-        assert 0.3 <= found.after.greedy.share <= 0.8
-        assert found.before.greedy.share < 0.3
+        assert 0.3 <= found.after.sampled.share <= 0.8
+        assert found.before.sampled.share < 0.3
         assert found.steps == looks[-1][0]
         ended.append((found, trained_state(policy)))
     assert ended[0][0] == ended[1][0]

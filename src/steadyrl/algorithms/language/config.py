@@ -64,7 +64,9 @@ class WarmStartConfig(Settings):
     """Solved problems first, until some answers are right."""
 
     enabled: bool = setting(False, "for models that have never seen such a task", changes="start")
-    low: float = setting(0.3, "held-out accuracy to reach", low=0.0, high=1.0, changes="start")
+    low: float = setting(
+        0.3, "held-out accuracy of samples to reach", low=0.0, high=1.0, changes="start"
+    )
     high: float = setting(0.6, "and not to pass", low=0.0, high=1.0, changes="start")
     learning_rate: float = setting(1e-3, "of the warm start", above=0.0, changes="start")
     max_steps: int = setting(4_000, "it gives up after so many", low=1, changes="start")

@@ -132,7 +132,7 @@ class LanguageLearner(Stateful):
 
 
 def _tell(steps: int, _loss: float, right: Accuracy) -> None:
-    LOGGER.info("warm start: %d steps, %.0f%% of held-out answers right", steps, 100 * right.share)
+    LOGGER.info("warm start: %d steps, %.0f%% of sampled answers right", steps, 100 * right.share)
 
 
 class _Frozen:

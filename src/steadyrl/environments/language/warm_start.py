@@ -23,7 +23,7 @@ from steadyrl.environments.language.models import load_trained_state, trained_st
 from steadyrl.environments.language.policy import LanguagePolicy, TokenOutputs
 from steadyrl.environments.language.tasks import Problem, Task
 
-Progress = Callable[[int, float, Accuracy], None]  # step, loss, greedy accuracy
+Progress = Callable[[int, float, Accuracy], None]  # step, loss, accuracy of samples
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class WarmStart:
     steps: int
     before: HeldOut
     after: HeldOut
-    reached: bool  # whether greedy held-out accuracy lies in the wanted range
+    reached: bool  # whether held-out accuracy of samples lies in the wanted range
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +60,10 @@ def warm_start(
     seed: int,
     progress: Progress | None = None,
 ) -> WarmStart:
-    """Train on solved problems until greedy held-out accuracy is at least `low`.
+    """Train on solved problems until held-out accuracy of samples is at least `low`.
 
-    If a look finds it above `high`, training goes back to the look before and takes half as many
-    steps to the next one. The same seed gives the same weights on the same machine.
+    Samples are what rewards are given for. If a look finds it above `high`, training goes back to
+    the look before and takes half as many steps to the next one. The same seed gives the same weights on the same machine.
     """
     problems = [
         p for p in task.train if settings.max_level is None or p.level <= settings.max_level
@@ -85,17 +85,17 @@ def warm_start(
     teacher = _Teacher(policy, tokenizer, problems, settings, seed)
     before = found = look()
     every, kept = settings.look_every, (teacher.state(), before)
-    while found.greedy.share < settings.low and teacher.steps < settings.max_steps:
+    while found.sampled.share < settings.low and teacher.steps < settings.max_steps:
         loss = sum(teacher.step() for _ in range(every)) / every
         found = look()
         if progress is not None:
-            progress(teacher.steps, loss, found.greedy)
-        if found.greedy.share > settings.high and every > 1:
+            progress(teacher.steps, loss, found.sampled)
+        if found.sampled.share > settings.high and every > 1:
             teacher.restore(kept[0])
             found, every = kept[1], every // 2
         else:
             kept = teacher.state(), found
-    reached = settings.low <= found.greedy.share <= settings.high
+    reached = settings.low <= found.sampled.share <= settings.high
     return WarmStart(teacher.steps, before, found, reached)
 
 
