@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +107,7 @@ def _recorded(path: Path, limits: str) -> Path:
     return path
 
 
-def _rules(findings: list[Finding]) -> set[str]:
+def _rules(findings: Sequence[Finding]) -> set[str]:
     return {finding.rule for finding in findings}
 
 
