@@ -14,9 +14,10 @@ from typing import Any
 from steadyrl.core.coarsen import coarsen, columns_of
 from steadyrl.core.foreign_config import Family
 from steadyrl.core.records import Evidence, Finding, Intervention
-from steadyrl.core.run_config import RunConfig
+from steadyrl.core.run_config import Limits, RunConfig
 from steadyrl.stability.diagnose import undecided
 from steadyrl.stability.enough import READABLE, doubts, missing_steps
+from steadyrl.stability.limits import SETS
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.prescribe import prescriptions
 from steadyrl.stability.rules import Case
@@ -56,15 +57,17 @@ def diagnose(
     family: Family | None = None,
     total_env_steps: int = 0,
     settings: Mapping[str, Any] | None = None,
+    limits: Limits | None = None,
 ) -> Verdict:
     """What `steadyrl diagnose` finds in one run, ours or another program's.
 
-    The options are about runs of other programs: what names mean (a built-in table or a YAML file),
-    which algorithm it is, its budget and its hyperparameters.
+    `limits` are those of the run itself unless others are named. The other options are about runs
+    of other programs: what names mean (a built-in table or a YAML file), which algorithm it is, its
+    budget and its hyperparameters.
     """
     path = Path(path)
     if is_own(path) or not path.exists():
-        return judge(RunReader.open(path))
+        return judge(RunReader.open(path), limits)
     run = ForeignRun(
         path,
         mapping=load_table(mapping) if mapping else None,
@@ -72,22 +75,30 @@ def diagnose(
         total_env_steps=total_env_steps,
         settings=dict(settings or {}),
     )
-    return judge(run)
+    return judge(run, limits)
 
 
-def judge(run: Path | Recorded) -> Verdict:
-    """Judge a recorded run."""
-    return judged(run).verdict
+def judge(run: Path | Recorded, limits: Limits | None = None) -> Verdict:
+    """Judge a recorded run, by its own limits or by others."""
+    return judged(run, limits).verdict
 
 
-def judged(run: Path | Recorded) -> Judged:
+def judged(run: Path | Recorded, limits: Limits | None = None) -> Judged:
     """Judge a recorded run, and keep what it was judged by."""
     store = open_run(run) if isinstance(run, Path) else run
-    return _judged_own(store) if isinstance(store, RunReader) else _judged_foreign(store)
+    if isinstance(store, ForeignRun):
+        return _judged_foreign(store, held_to(store.config, limits))
+    config = held_to(store.config_in_force(), limits)
+    return judged_as_seen(store, config, observe(store, config))
 
 
-def _judged_foreign(run: ForeignRun) -> Judged:
-    monitor = Monitor(run.config)
+def held_to(config: RunConfig, limits: Limits | None) -> RunConfig:
+    """The config by which a run is judged, if other limits than its own are wanted."""
+    return config.replaced({"limits": limits}) if limits else config
+
+
+def _judged_foreign(run: ForeignRun, config: RunConfig) -> Judged:
+    monitor = Monitor(config)
     count = 0
     for step in run.steps():
         monitor.observe(step)
@@ -96,7 +107,7 @@ def _judged_foreign(run: ForeignRun) -> Judged:
     hints = run.mapping.advice
     return _judged(
         monitor,
-        run.config,
+        config,
         {},
         run=str(run.path),
         steps=count,
@@ -106,11 +117,6 @@ def _judged_foreign(run: ForeignRun) -> Judged:
         problems=run.problems,
         advice={name: text for name in lacking if (text := hints.get(name, hints.get("default")))},
     )
-
-
-def _judged_own(store: RunReader) -> Judged:
-    config = store.config_in_force()
-    return judged_as_seen(store, config, observe(store, config))
 
 
 def judged_as_seen(store: RunReader, config: RunConfig, seen: Observed) -> Judged:
@@ -147,7 +153,7 @@ def _with_ending(
         interventions=_interventions(store),
         settings_changed={
             name.removeprefix("known."): pair  # where other programs' settings are kept
-            for name, pair in store.config.differences(config).items()
+            for name, pair in store.config.differences(store.config_in_force()).items()
         },
         problems=store.problems,
         block=block,
@@ -250,6 +256,8 @@ def add_unseen(monitor: Monitor, store: RunReader) -> None:
     """
     recorded = [Finding.from_json(event) for event in _since_last_action(store, "finding")]
     seen = {finding.rule for finding in monitor.findings}
+    if monitor.config is not None and monitor.config.limits != store.config.limits:
+        seen |= SETS[store.config.limits].keys()  # found by limits that are not asked for
     monitor.findings += [finding for finding in recorded if finding.rule not in seen]
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from steadyrl.core.records import Step
-from steadyrl.core.run_config import RunConfig
-from steadyrl.judging import Judged, Observed, is_left, judged_as_seen, observe
+from steadyrl.core.run_config import Limits, RunConfig
+from steadyrl.judging import Judged, Observed, held_to, is_left, judged_as_seen, observe
 from steadyrl.stability.monitor import Monitor
 from steadyrl.store.intact import is_step
 from steadyrl.store.reader import RunReader
@@ -14,8 +14,8 @@ from steadyrl.store.tail import Tail
 class LiveJudge:
     """Judges a run of ours again and again, and reads only what is new of it."""
 
-    def __init__(self, store: RunReader) -> None:
-        self._store = store
+    def __init__(self, store: RunReader, limits: Limits | None = None) -> None:
+        self._store, self._limits = store, limits
         self._tail = Tail(store.path / "steps.jsonl", is_step)
         self._known: object = None
         self._config: RunConfig | None = None
@@ -27,7 +27,7 @@ class LiveJudge:
         if known == self._known:
             return None
         self._known = known
-        config = self._store.config_in_force()
+        config = held_to(self._store.config_in_force(), self._limits)
         records, rewound = self._tail.new()
         if rewound or config != self._config:  # another past, or another end
             self._observed = observe(self._store, config)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tests.rules.language import CASES as LANGUAGE_CASES
 from tests.rules.traces import CUT_SHORT, Value
 
 Changes = Mapping[str, Value]
@@ -95,10 +96,7 @@ CASES: Mapping[str, tuple[Mapping[str, Any], Changes]] = {
         {"language__equal_groups_share": 1.0, "rollout__return_mean": 0.0},
     ),
     "C271": ({"algorithm": "grpo"}, {"language__cut_share": 1.0}),
-    "C272": (
-        {"algorithm": "grpo", "learning_rate": 0.01},
-        {"language__reference_kl": lambda i: 0.1 * i},
-    ),
+    **LANGUAGE_CASES,
     "C254": ({"algorithm": "trpo", "max_kl": 1e-6}, {"policy__kl": 1e-7, **FLAT}),
     "C255": (
         {"algorithm": "ppo"},

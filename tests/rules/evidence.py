@@ -22,6 +22,7 @@ class Weighed(NamedTuple):
     signals: Mapping[str, Any] = {}
     probes: Mapping[str, Mapping[str, float]] = {}
     evidence: Mapping[str, float] = {}
+    ours: bool = False  # settings of a language run of ours, all others at their defaults
 
 
 RATE, HIGH, LOW = "learning_rate", {"learning_rate": 0.0031}, {"learning_rate": 2.9e-5}
@@ -286,7 +287,4 @@ WEIGHED = [
             signals={"rollout.return_mean": [0.0, 1.0], "language.reward_std": 0.0}),
     Weighed("C271", "D141", {}, 0.8, 2, signals={"language.cut_share": 0.96}),
     Weighed("C271", "D141", {}, 0.8, 1, signals={"language.cut_share": [0.95, 1.0]}),
-    Weighed("C272", "D142", {}, 0.45),
-    Weighed("C272", "D009", {RATE: 1.1e-4}, 0.85, 2),
-    Weighed("C272", "D142", {RATE: 1e-4}, 0.45, 1, 1),
 ]  # fmt: skip

@@ -11,8 +11,11 @@ from steadyrl.core.records import Evidence, Finding, Step
 from steadyrl.stability.causes import CAUSES
 from steadyrl.stability.rules import Case, Weight
 from steadyrl.stability.window import Window
-from tests.rules.evidence import WEIGHED, Weighed
+from tests.rules.evidence import WEIGHED as WEIGHED_BEFORE
+from tests.rules.evidence import Weighed
+from tests.rules.language_evidence import WEIGHED as WEIGHED_OF_LANGUAGE
 
+WEIGHED = [*WEIGHED_BEFORE, *WEIGHED_OF_LANGUAGE]
 BY_ID = {cause.id: cause for cause in CAUSES}
 
 
@@ -32,7 +35,11 @@ def weigh(item: Weighed, found: str) -> Weight:
         )
         for rule in found.split()
     ]  # fmt: skip
-    config = parse_config({"algorithm": "foreign", "known": dict(item.settings)})
+    config = parse_config(
+        {"algorithm": "language", **item.settings}
+        if item.ours
+        else {"algorithm": "foreign", "known": dict(item.settings)}
+    )
     probes = {name: Evidence(name, "", values) for name, values in item.probes.items()}
     case = Case(findings=findings, window=window, config=config, probes=probes)
     return BY_ID[item.cause].weigh(case)

@@ -12,6 +12,7 @@ from steadyrl.core.records import Finding, Step
 from steadyrl.core.signals import CATALOGUE
 from steadyrl.stability.detectors import DEFAULT, OPTIONAL
 from steadyrl.stability.monitor import Monitor
+from tests.rules.language_limits import CASES as LANGUAGE_CASES
 from tests.rules.limits import CASES, Signals
 from tests.rules.limits_of_policies import POLICY_CASES
 from tests.rules.test_rules import algorithm_with, config_of
@@ -41,7 +42,9 @@ def longest(signals: Signals) -> int:
     return max((len(v) for v in signals.values() if isinstance(v, Sequence)), default=60)
 
 
-@pytest.mark.parametrize("case", CASES + POLICY_CASES, ids=lambda case: f"{case.rule} {case.about}")
+@pytest.mark.parametrize(
+    "case", CASES + POLICY_CASES + LANGUAGE_CASES, ids=lambda case: f"{case.rule} {case.about}"
+)
 def test_a_rule_speaks_from_its_limit_on_and_not_before(case: Any) -> None:
     length = case.at or longest(case.signals)
     found = findings(case.rule, case.signals, length, case.per_step)
@@ -83,7 +86,9 @@ ROWS = [
     Row("D111", "trpo.kl_share", 10, 0.09, 0.1, "most"),
     Row("D140", "language.equal_groups_share", 5, 0.71, 0.7, "mean"),
     Row("D141", "language.cut_share", 5, 0.81, 0.8, "mean"),
-    Row("D142", "language.reference_kl", 3, 1.1, 1.0, "most", newest=True),
+    Row("D151", "language.mask_error", 2, 1e-4, 0.0, "all"),
+    Row("D149", "language.sampler_gap", 3, 0.051, 0.05, "all"),
+    Row("D149", "language.sampling_gap", 3, 0.051, 0.05, "all"),
 ]
 
 
@@ -125,8 +130,10 @@ LEVELS: list[tuple[str, Signals, str | None]] = [
     ("D102", {"policy.kl": 1.1}, "severe"),
     ("D140", {"language.equal_groups_share": 0.95}, "warning"),
     ("D140", {"language.equal_groups_share": 0.96}, "severe"),
-    ("D142", {"language.reference_kl": 5.0}, "warning"),
+    ("D142", {"language.reference_kl": 5.0}, None),
     ("D142", {"language.reference_kl": 5.1}, "severe"),
+    ("D149", {"language.sampler_gap": 0.2}, "warning"),
+    ("D149", {"language.sampler_gap": 0.21}, "severe"),
 ]
 
 

@@ -92,17 +92,61 @@ PROPOSALS: dict[str, tuple[str, list[tuple[Any, Any]]]] = {
     ]),
     "R348": ("bc", of("std", ["global", "fixed"], {"state": "global"})),
     "R349": ("bc", of("dropout", [0.1, 0.5], {0.0: 0.1})),
+    "R361": ("language", [({"problems": {"max_new_tokens": 7}}, {"problems.max_new_tokens": 14})]),
+    "R362": ("language", [
+        ({"kl": "none", "kl_weight": 0.02}, {"kl": "loss", "kl_weight": 0.1}),
+        ({"kl": "reward", "kl_weight": 0.05}, {"kl_weight": 0.1}),
+        ({"kl": "loss", "kl_weight": 0.1}, {"kl_weight": 0.2}),
+        ({"kl": "loss", "kl_weight": 0.6}, {"kl_weight": 1.0}),
+        ({"kl": "loss", "kl_weight": 1.0}, None),
+    ]),
+    "R363": ("language", [
+        ({"prompts_per_update": 64, "samples_per_prompt": 8}, None),
+        ({"prompts_per_update": 63, "samples_per_prompt": 8},
+         {"prompts_per_update": 64, "micro_batch_size": 504}),
+        ({"prompts_per_update": 64, "samples_per_prompt": 1, "minibatch_size": 16},
+         {"prompts_per_update": 512, "minibatch_size": 128, "micro_batch_size": 16}),
+        ({"prompts_per_update": 8, "samples_per_prompt": 8, "micro_batch_size": 4},
+         {"prompts_per_update": 64}),
+        ({"prompts_per_update": 9, "samples_per_prompt": 5, "minibatch_size": 15},
+         {"prompts_per_update": 103, "minibatch_size": 515, "micro_batch_size": 15}),
+    ]),
+    "R364": ("language", of("gradient_clip", [0.5, 5.0], {None: 1.0})),
+    "R365": ("language", [
+        ({"temperature": 1.0, "top_p": 1.0}, None),
+        ({"temperature": 0.9, "top_p": 1.0}, {"temperature": 1.0}),
+        ({"temperature": 1.2, "top_p": 0.9}, {"temperature": 1.0, "top_p": 1.0}),
+    ]),
+    "R366": ("language", of("entropy_weight", [0.02, 0.1], {0.019: 0.02, 0.0: 0.02})),
+    "R367": ("language", of("clip_high", [0.28, 0.4], {0.27: 0.28})),
 }  # fmt: skip
 
+# Remedies of several kinds of run, as language models take them.
+OF_LANGUAGE: dict[str, list[tuple[Any, Any]]] = {
+    "R301": of("learning_rate", [1e-5], {0.5: 5e-4, 5e-4: pytest.approx(5e-5), 2e-5: 1e-5}),
+    "R302": of("learning_rate", [5e-4, 1e-3], {1e-8: 1e-5, 2e-5: pytest.approx(2e-4), 1e-4: 5e-4}),
+    "R330": of("epochs", [1, 2], {3: 1, 4: 2, 20: 4}),
+    "R331": [
+        ({"clip_low": 0.1, "clip_high": 0.3}, None),
+        ({"clip_low": 0.2, "clip_high": 0.31}, {"clip_high": 0.2}),
+        ({"clip_low": 0.09, "clip_high": 5.0}, {"clip_low": 0.2, "clip_high": 0.2}),
+    ],
+    "R332": of("entropy_weight", [0.01], {0.011: 0.01}),
+}
+
 ROWS = [(name, kind, *row) for name, (kind, rows) in PROPOSALS.items() for row in rows]
+ROWS += [(name, "language", *row) for name, rows in OF_LANGUAGE.items() for row in rows]
 
 
 @pytest.mark.parametrize(("remedy", "algorithm", "settings", "proposed"), ROWS)
 def test_a_remedy_changes_what_is_unusual_and_nothing_else(
     remedy: str, algorithm: str, settings: dict[str, Any], proposed: dict[str, Any] | None
 ) -> None:
-    config = parse_config({"algorithm": algorithm, "environment": {"id": "X-v0"}, **settings})
+    where = {} if algorithm == "language" else {"environment": {"id": "X-v0"}}
+    config = parse_config({"algorithm": algorithm, **where, **settings})
     assert REMEDIES[remedy].proposal(config, Window()) == proposed
+    if proposed and algorithm == "language":
+        config.replaced(REMEDIES[remedy].proposal(config, Window()) or {})
 
 
 @pytest.mark.parametrize("remedy", PROPOSALS)
@@ -205,4 +249,5 @@ def test_what_contradicts_old_experience_begins_anew() -> None:
     of_the_task = {"R303", "R306", "R310", "R315", "R316", "R337"}  # other rewards, other inputs
     of_the_learner = {"R311", "R313", "R314"}
     of_the_clone = {"R343", "R344", "R345", "R346", "R347", "R348", "R349"}
-    assert begins_anew == of_the_task | of_the_learner | of_the_clone
+    of_the_model = {"R361"}  # its context is made for the longest answer
+    assert begins_anew == of_the_task | of_the_learner | of_the_clone | of_the_model

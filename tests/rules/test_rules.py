@@ -204,6 +204,10 @@ ON_POLICY_REMEDIES: dict[str, dict[str, Any]] = {
     "R335": {"algorithm": "ppo", "value_weight": 0.0},
     "R337": {"algorithm": "ppo"},
     **{f"R34{number}": {"algorithm": "bc"} for number in range(10)},
+    **{f"R36{number}": {"algorithm": "language"} for number in (1, 2, 6, 7)},
+    "R363": {"algorithm": "language", "prompts_per_update": 8},
+    "R364": {"algorithm": "language", "gradient_clip": None},
+    "R365": {"algorithm": "language", "temperature": 0.7, "top_p": 0.9},
     "R336": {"algorithm": "trpo", "cg_iterations": 2, "damping": 1e-6},
 }
 
@@ -223,7 +227,9 @@ def test_a_remedys_proposal_is_a_valid_config_that_differs(remedy: Remedy) -> No
         },
     )
     if remedy.id in ON_POLICY_REMEDIES:
-        config = parse_config({"environment": {"id": "X-v0"}, **ON_POLICY_REMEDIES[remedy.id]})
+        settings = ON_POLICY_REMEDIES[remedy.id]
+        where = {} if settings["algorithm"] == "language" else {"environment": {"id": "X-v0"}}
+        config = parse_config({**where, **settings})
     window = Window(config.budget)
     large = {"td__target_std": 5000.0, "rollout__reward_abs_max": 2000.0}
     for step in trace(**large, critic__gradient_norm_max=1e6):
@@ -262,6 +268,14 @@ BAD_ON_POLICY: dict[str, tuple[str, dict[str, Any]]] = {
     "S015": ("ppo/cartpole", {"epochs": 100}),
     "S016": ("trpo/v1-cartpole", {"max_kl": 1e-6}),
     "S017": ("trpo/v1-cartpole", {"damping": 10.0}),
+    "S020": (
+        "language/tiny-grpo",
+        {"prompts_per_update": 8, "minibatch_size": None, "micro_batch_size": None},
+    ),
+    "S021": ("language/tiny", {"top_p": 0.9}),
+    "S022": ("language/tiny", {"kl_weight": 0.0}),
+    "S023": ("language/tiny", {"gradient_clip": None}),
+    "S024": ("language/tiny", {"problems.max_new_tokens": 3}),
     "S018": ("bc/five-trajectories", {"demonstrations.trajectories": 1}),
     "S019": ("bc/five-trajectories", {"demonstrations.trajectories": 1}),
 }

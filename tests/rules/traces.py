@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from steadyrl.core.records import Step
+from tests.rules.language import TRACES as LANGUAGE_TRACES
 
 Value = float | Sequence[float] | Callable[[int], float]
 Trace = list[Step]
@@ -262,10 +263,9 @@ TRACES = {
         trace(language__equal_groups_share=lambda i: 0.9 if i % 3 == 0 else 0.4),
     ),
     "D141": (trace(language__cut_share=0.9), trace(language__cut_share=0.7)),
-    "D142": (
-        trace(language__reference_kl=lambda i: 0.01 * 1.2**i),
-        trace(language__reference_kl=lambda i: 2.0 if i % 4 == 0 else 0.1),
-    ),
+    **{
+        rule: (trace_of(fires), trace_of(quiet)) for rule, (fires, quiet) in LANGUAGE_TRACES.items()
+    },
 }
 
 TOTAL_ENV_STEPS = 6000

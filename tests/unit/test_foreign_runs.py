@@ -203,7 +203,7 @@ def test_a_trainer_state_of_grpo_is_judged(tmp_path: Path) -> None:
     (tmp_path / "trainer_state.json").write_text(json.dumps({"log_history": history}))
     verdict = judge(ForeignRun(tmp_path))
     assert verdict.source == "TRL"
-    assert [finding.rule for finding in verdict.findings] == ["D140"]
+    assert [finding.rule for finding in verdict.findings] == ["D140", "D150"]
     assert verdict.diagnoses[0].cause == "C270"
 
 

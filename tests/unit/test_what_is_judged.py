@@ -52,7 +52,7 @@ def test_what_is_told_about_another_programs_run_is_believed(tmp_path: Path) -> 
     assert (told.config.budget, told.config.value_of("gamma")) == (90_000, 0.5)
     given: list[Any] = []
 
-    def remember(run: ForeignRun) -> Any:
+    def remember(run: ForeignRun, limits: Any) -> Any:
         given.append(run.config)
 
     with pytest.MonkeyPatch.context() as patch:

@@ -8,6 +8,8 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
+from steadyrl.cli.recorded import add_limits_flag
+
 EPILOG = """\
 Each phase (before; early, the first 15 % of the budget; middle, to 60 %; late) has its own list.
 An item is passed, failed or not measured. Exits 1 with --strict if any failed.
@@ -25,13 +27,14 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     parser.add_argument("run", type=Path, metavar="RUN", help="run directory")
     parser.add_argument("--strict", action="store_true", help="exit 1 if anything failed")
     parser.add_argument("--json", action="store_true", help="as JSON on stdout")
+    add_limits_flag(parser)
     arguments = parser.parse_args(argv)
     from steadyrl.judging import judged
     from steadyrl.stability.checklists import PHASES, go_through
     from steadyrl.store.reader import RunReader
 
     store = RunReader.open(arguments.run)
-    found = judged(store)
+    found = judged(store, arguments.limits)
     lines = go_through(found.config, list(store.steps()), found.verdict.findings)
     if arguments.json:
         sys.stdout.write(json.dumps([asdict(line) for line in lines]) + "\n")

@@ -10,7 +10,7 @@ import time
 from rich.console import Console
 
 from steadyrl.cli.following import follow
-from steadyrl.cli.recorded import ABOUT_RUNS, add_run_flags, open_runs
+from steadyrl.cli.recorded import ABOUT_RUNS, add_limits_flag, add_run_flags, open_runs
 from steadyrl.core.errors import ConfigError
 from steadyrl.judging import judge
 from steadyrl.report.findings import print_verdict, verdict_table
@@ -22,6 +22,7 @@ examples:
   steadyrl diagnose runs/* --strict
   steadyrl diagnose logs/PPO_1 --total-env-steps 1000000
   steadyrl diagnose logs/PPO_1 --watch
+  steadyrl diagnose runs/language-addition-seed0 --limits document
   steadyrl diagnose losses.csv --mapping my-names.yaml --family ppo
 """
 
@@ -39,6 +40,7 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     parser.add_argument(
         "--every", type=float, default=5.0, metavar="SECONDS", help="how often --watch looks"
     )
+    add_limits_flag(parser)
     arguments = parser.parse_args(argv)
     if arguments.every <= 0:
         raise ConfigError(f"--every {arguments.every:g} must be more than 0 seconds.")
@@ -46,8 +48,8 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
         raise ConfigError("--watch prints findings as they appear; --json is for a single look.")
     runs = open_runs(arguments)
     if arguments.watch:
-        return follow(runs, every=arguments.every, sleep=time.sleep)
-    verdicts = [judge(run) for run in runs]
+        return follow(runs, every=arguments.every, limits=arguments.limits, sleep=time.sleep)
+    verdicts = [judge(run, arguments.limits) for run in runs]
     if arguments.json:
         sys.stdout.write(json.dumps([verdict.to_json() for verdict in verdicts]) + "\n")
     else:

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from steadyrl.core.errors import SteadyError
+from steadyrl.core.run_config import Limits
 from steadyrl.judging import Recorded, judge
 from steadyrl.live_judge import LiveJudge
 from steadyrl.report.findings import print_diagnoses, print_findings, print_intervention
@@ -20,6 +21,7 @@ def follow(
     runs: Sequence[Recorded],
     *,
     every: float,
+    limits: Limits | None = None,
     sleep: Callable[[float], None],
     console: Console | None = None,
 ) -> int:
@@ -28,14 +30,14 @@ def follow(
     told: dict[str, set[tuple[str, str]]] = {str(run.path): set() for run in runs}
     causes: dict[str, str] = {}
     lost: set[str] = set()
-    judges = {id(run): LiveJudge(run) for run in runs if isinstance(run, RunReader)}
+    judges = {id(run): LiveJudge(run, limits) for run in runs if isinstance(run, RunReader)}
     console.print(f"[dim]watching {len(runs)} runs; Ctrl-C ends it[/]")
     first = True
     try:
         while True:
             for run in runs:
                 try:
-                    verdict = _news(run, judges.get(id(run)), first)
+                    verdict = _news(run, judges.get(id(run)), first, limits)
                     if verdict is not None:
                         _tell(verdict, told[str(run.path)], causes, console)
                     lost.discard(str(run.path))
@@ -49,13 +51,15 @@ def follow(
         return 0
 
 
-def _news(run: Recorded, live: LiveJudge | None, first: bool) -> Verdict | None:
+def _news(
+    run: Recorded, live: LiveJudge | None, first: bool, limits: Limits | None
+) -> Verdict | None:
     """The verdict on a run in which something is new."""
     if live is not None:
         found = live.judged()
         return found.verdict if found else None
     assert isinstance(run, ForeignRun)
-    return judge(run) if run.refresh() or first else None
+    return judge(run, limits) if run.refresh() or first else None
 
 
 def _tell(

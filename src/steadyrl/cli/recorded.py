@@ -9,6 +9,7 @@ from typing import get_args
 
 from steadyrl.core.errors import ConfigError, StoreError
 from steadyrl.core.foreign_config import Family
+from steadyrl.core.run_config import Limits
 from steadyrl.core.yaml_text import read_yaml
 from steadyrl.judging import Recorded, open_run
 from steadyrl.store.foreign.mapping import built_in, load_table
@@ -41,6 +42,16 @@ def add_run_flags(parser: argparse.ArgumentParser) -> None:
     )
     foreign.add_argument(
         "--settings", type=Path, metavar="FILE", help="YAML with its hyperparameters, by any name"
+    )
+
+
+def add_limits_flag(parser: argparse.ArgumentParser) -> None:
+    """--limits, for commands that judge runs."""
+    parser.add_argument(
+        "--limits",
+        choices=get_args(Limits),
+        help="hold the run against its own past (relative), or also against the source documents' "
+        "absolute numbers (default: as it was trained)",
     )
 
 

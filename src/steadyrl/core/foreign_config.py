@@ -22,7 +22,7 @@ TRAITS_OF: Mapping[Family, frozenset[Trait] | None] = {
     "td3": frozenset({"acts", "off_policy", "climbs_values"}),
     "sac": frozenset({"acts", "off_policy", "climbs_values"}),
     "dqn": frozenset({"acts", "off_policy"}),
-    "grpo": frozenset({"language"}),
+    "grpo": frozenset({"language", "on_policy", "clipped"}),
     "unknown": None,
 }
 

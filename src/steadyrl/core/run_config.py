@@ -9,6 +9,7 @@ from pydantic import Field
 from steadyrl.core.config import Settings, group_of, setting
 from steadyrl.core.traits import ENV_STEPS, RETURN, Score, Trait, Unit
 
+Limits = Literal["relative", "document"]
 type_of_env_setting = bool | int | float | str | None
 ATARI = "ALE/"  # what the ids of its games begin with
 NO_ENVIRONMENT = "none"
@@ -84,6 +85,11 @@ class RunConfig(Settings):
     evaluation: EvaluationConfig = setting(EvaluationConfig(), "evaluation")
     checkpoints: CheckpointConfig = setting(CheckpointConfig(), "checkpoints")
     compute: ComputeConfig = setting(ComputeConfig(), "compute")
+    limits: Limits = setting(
+        "relative",
+        "what findings are held against: the run's own past, or also the documents' numbers",
+        changes="fork",
+    )
 
     @property
     def budget(self) -> int:

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.foreign_config import Doubt, Family, ForeignConfig
-from steadyrl.core.run_config import EnvironmentConfig
+from steadyrl.core.run_config import EnvironmentConfig, Limits
 from steadyrl.store.foreign.mapping import OWN, NameTable
 
 # What a callback may do on a severe finding, and how far it lowers a learning rate.
@@ -33,6 +33,7 @@ class About:
     environment: str = ""
     seed: int = 0
     source: str = "a loop of its own"
+    limits: Limits = "relative"
     weaker: Mapping[str, Doubt] | None = None  # default: what the names say
 
 
@@ -47,6 +48,7 @@ def config_of(about: About, names: NameTable) -> ForeignConfig:
             "total_env_steps": int(about.total_env_steps),
             "environment": EnvironmentConfig(id=about.environment or "unknown"),
             "seed": about.seed,
+            "limits": about.limits,
             "known": names.known(about.settings or {}),
             "weaker": dict(weaker),
         },

@@ -31,6 +31,7 @@ from steadyrl.core.final import final_mean
 from steadyrl.core.foreign_config import Family
 from steadyrl.core.machine import MachineMeter
 from steadyrl.core.records import Diagnosis, Finding, RunSummary, Step
+from steadyrl.core.run_config import Limits
 from steadyrl.integrations.about import About, config_of, say_on_stderr
 from steadyrl.judging import add_unseen, names_of_settings
 from steadyrl.stability.detectors.non_finite import RULE as NON_FINITE
@@ -53,6 +54,7 @@ class Watch:
         family: Family = "unknown",
         total_env_steps: int = 0,
         settings: Mapping[str, Any] | None = None,
+        limits: Limits = "relative",
         names: str | Path | NameTable = OWN,
         about: About | None = None,
         say: Callable[[str], None] = say_on_stderr,
@@ -64,12 +66,16 @@ class Watch:
             family: which algorithm it is, so that its rules are used.
             total_env_steps: the budget; rules about progress need it.
             settings: hyperparameters, under our names or those of `names`.
+            limits: relative: rules hold the run against its own past; document: also against the
+                source documents' absolute numbers.
             names: how your values are called: a built-in table (sb3, cleanrl, rllib, trl), a
                 mapping file, or our own names (default; 'steadyrl signals' lists them).
-            about: all that is known, in place of family, total_env_steps and settings.
+            about: all that is known, in place of family, total_env_steps, settings and limits.
             say: who is told of findings, a line each.
         """
-        known = about or About(family=family, total_env_steps=total_env_steps, settings=settings)
+        known = about or About(
+            family=family, total_env_steps=total_env_steps, settings=settings, limits=limits
+        )
         self._names = names if isinstance(names, NameTable) else load_table(names)
         self._say = say
         self._told: set[str] = set()

@@ -72,3 +72,18 @@ def page_hinkley_drop(values: Floats, *, slack: float) -> float:
         level = max(0.0, level + float(amount))
         worst = max(worst, level)
     return worst
+
+
+def reversals(values: Floats, least: float) -> int:
+    """How often a course turned back, counting only ways of at least `least`."""
+    if not len(values):
+        return 0
+    legs, direction = 0, 0
+    low = high = float(values[0])
+    for value in values.tolist():
+        low, high = min(low, value), max(high, value)
+        if direction <= 0 and value - low >= least:
+            legs, direction, high = legs + 1, 1, value
+        elif direction >= 0 and high - value >= least:
+            legs, direction, low = legs + 1, -1, value
+    return max(0, legs - 1)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from steadyrl.core.errors import ConfigError
 from steadyrl.stability.causes import CAUSES
 from steadyrl.stability.checks import CHECKS
 from steadyrl.stability.detectors import DEFAULT, OPTIONAL
+from steadyrl.stability.limits import sets_of
 from steadyrl.stability.probes import PROBES
 from steadyrl.stability.remedies import REMEDIES
 from steadyrl.stability.rules import Cause, Check, Detector, Probe, Remedy
@@ -80,13 +81,15 @@ def rules_page() -> str:
 def _sections(rule: Rule) -> Iterator[tuple[str, str]]:
     match rule:
         case Detector():
-            limits = ", ".join(f"{name} {value:g}" for name, value in rule.limits.items())
+            limits = _numbers(rule.limits)
             yield "Symptom", rule.symptom
             yield "Why it matters", rule.why
             yield "Severity", rule.severity
             yield "Concerns", "" if rule.concerns == "training" else "the machine, not the training"
             yield "Reads", ", ".join((*rule.reads, " or ".join(rule.any_of))).strip(", ")
             yield "Limits", limits
+            for name, changed in sets_of(rule).items():
+                yield f"With --limits {name}", _numbers(changed) or "it is on"
             yield "Calibrated on", rule.calibrated_on
             yield "False alarms", rule.false_alarms
             yield "Explained by", _listed(c.id for c in CAUSES if rule.id in c.explains)
@@ -114,6 +117,10 @@ def _sections(rule: Rule) -> Iterator[tuple[str, str]]:
             yield "Why it matters", rule.why
             yield "Severity", rule.severity
             yield "Remedy", rule.remedy
+
+
+def _numbers(limits: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {value:g}" for name, value in limits.items())
 
 
 def _listed(identities: Iterator[str] | tuple[str, ...]) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from steadyrl.core.records import SEVERITIES, Diagnosis, Evidence, Finding, Step
 from steadyrl.core.run_config import RunConfig
-from steadyrl.stability.detectors import DEFAULT
 from steadyrl.stability.diagnose import explain_findings
+from steadyrl.stability.limits import detectors_of
 from steadyrl.stability.rules import Case, Detector, Sighting, concerned
 from steadyrl.stability.window import Window
 
@@ -16,10 +16,11 @@ class Monitor:
     """One run's findings so far. A rule speaks once, and again only if things get more severe."""
 
     def __init__(
-        self, config: RunConfig | None = None, *, detectors: Sequence[Detector] = DEFAULT
+        self, config: RunConfig | None = None, *, detectors: Sequence[Detector] | None = None
     ) -> None:
         self.config = config  # in force: whoever changes a setting says so here
-        self.detectors = [rule for rule in detectors if concerned(rule.traits, config)]
+        rules = detectors_of(config) if detectors is None else detectors
+        self.detectors = [rule for rule in rules if concerned(rule.traits, config)]
         self.window = Window((config.budget or None) if config else None)
         self.findings: list[Finding] = []
         self._spoken: dict[str, int] = {}

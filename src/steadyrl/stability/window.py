@@ -107,13 +107,23 @@ class _Ring:
         return self._values[at]
 
     def split(self, index: int) -> tuple[Floats, Floats]:
-        at = np.arange(self.count - min(self.count, SPAN), self.count) % SPAN
+        at = self._remembered()
         later = self._indices[at] >= index
         return self._values[at[~later]], self._values[at[later]]
 
+    def paired(self, other: _Ring) -> tuple[Floats, Floats]:
+        ours, theirs = self._remembered(), other._remembered()
+        _, mine, its = np.intersect1d(
+            self._indices[ours], other._indices[theirs], return_indices=True
+        )
+        return self._values[ours[mine]], other._values[theirs[its]]
+
+    def _remembered(self) -> NDArray[np.int64]:
+        return np.arange(self.count - min(self.count, SPAN), self.count) % SPAN
+
     @property
     def last_raised(self) -> int | None:
-        at = np.arange(self.count - min(self.count, SPAN), self.count) % SPAN
+        at = self._remembered()
         raised = np.flatnonzero(self._values[at] > 0)
         return int(self._indices[at[raised[-1]]]) if len(raised) else None
 
@@ -168,6 +178,10 @@ class Window:
         """Whether all these signals have been seen."""
         return all(name in self._rings for name in names)
 
+    def has_any(self, beginning: str) -> bool:
+        """Whether any signal has been seen whose name begins like this."""
+        return any(name.startswith(beginning) for name in self._rings)
+
     def fresh(self, name: str) -> bool:
         """Whether the newest Step carried this signal."""
         ring = self._rings.get(name)
@@ -202,6 +216,12 @@ class Window:
         """Up to `count` newest values, oldest first."""
         ring = self._rings.get(name)
         return ring.last(count) if ring else np.empty(0)
+
+    def paired(self, one: str, other: str) -> tuple[Floats, Floats]:
+        """What is remembered of two signals from the Steps that carried both, oldest first."""
+        if not self.has(one, other):
+            return np.empty(0), np.empty(0)
+        return self._rings[one].paired(self._rings[other])
 
     @property
     def progress(self) -> float:

@@ -75,7 +75,7 @@ class WarmStartConfig(Settings):
 class LanguageConfig(RunConfig):
     """PPO (Schulman et al., 2017) on completions; `advantage: group` makes it GRPO."""
 
-    traits: ClassVar[frozenset[Trait] | None] = frozenset({"language"})
+    traits: ClassVar[frozenset[Trait] | None] = frozenset({"language", "on_policy", "clipped"})
     unit: ClassVar[Unit] = SAMPLES
     scores: ClassVar[tuple[Score, ...]] = (RETURN,)
     resumable: ClassVar[tuple[str, ...]] = (

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from steadyrl.stability.rules import Case, Cause, Weight
+from steadyrl.stability.usual import usual_rates
 
 OVERSHOOTS = 0.5
-
-
-USUAL_RATE = 3e-3
 
 
 def weigh(case: Case) -> Weight:
@@ -19,7 +17,7 @@ def weigh(case: Case) -> Weight:
     if kl > OVERSHOOTS:
         against = (f"the policy moves by {kl:.3g} nats: it overshoots",)
         rate = case.setting("learning_rate")
-        usual = rate is not None and rate <= USUAL_RATE
+        usual = rate is not None and rate <= usual_rates(case.config)[1]
         reasons = [finding.message]
         if usual:  # then nothing but the sign explains why it runs away
             reasons.append("the learning rate is a usual one")
@@ -31,7 +29,21 @@ CAUSE = Cause(
     id="C248",
     name="advantage-sign-flipped",
     explanation="The policy is pushed towards what was worse than expected.",
-    explains=("D108", "D009", "D011", "D104", "D106", "D107", "D102", "D103", "D105"),
+    explains=(
+        "D108",
+        "D009",
+        "D011",
+        "D104",
+        "D106",
+        "D107",
+        "D102",
+        "D103",
+        "D105",
+        "D142",
+        "D143",
+        "D144",
+        "D146",
+    ),
     evidence_for="Updates that lower their own objective, time after time.",
     evidence_against="None.",
     would_decide="It is decided: read the sign of the loss.",

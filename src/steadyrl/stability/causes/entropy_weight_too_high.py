@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from steadyrl.stability.rules import Case, Cause, Weight
-
-USUAL = 0.1
+from steadyrl.stability.usual import usual_entropy_weight
 
 
 def weigh(case: Case) -> Weight:
@@ -14,13 +13,13 @@ def weigh(case: Case) -> Weight:
     weight = case.window.latest("setting.entropy_weight") if in_force else configured
     if weight is None:
         return Weight(0.0)
-    finding = case.found("D113", "D105")
-    if weight <= USUAL:
+    finding, usual = case.found("D113", "D105", "D144"), usual_entropy_weight(case.config)
+    if weight <= usual:
         # Usual, and yet too much here: what counts is how hard it pulls against the surrogate.
         if finding is None or finding.rule != "D113":
             return Weight(0.0)
         return Weight(0.7, (f"entropy_weight is {weight:g}", finding.message))
-    reasons = [f"entropy_weight {weight:g} is above the usual {USUAL:g}"]
+    reasons = [f"entropy_weight {weight:g} is above the usual {usual:g}"]
     if finding:
         reasons.append(finding.message)
     pull = case.window.latest("trpo.entropy_pull")
@@ -33,7 +32,7 @@ CAUSE = Cause(
     id="C246",
     name="entropy-weight-too-high",
     explanation="The entropy bonus outweighs the advantages: the policy is paid for being random.",
-    explains=("D105", "D113", "D011", "D009", "D109"),
+    explains=("D105", "D113", "D144", "D011", "D009", "D109", "D142", "D146"),
     evidence_for="A policy that stays random with a large entropy weight.",
     evidence_against="A small entropy weight.",
     would_decide="A fork with entropy_weight = 0.01.",

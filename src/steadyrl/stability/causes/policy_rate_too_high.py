@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from steadyrl.stability.rules import Case, Cause, Weight
+from steadyrl.stability.usual import usual_rates
 
-USUAL = 3e-3
 FIRST_KL = 0.05
 
 
@@ -14,12 +14,17 @@ def weigh(case: Case) -> Weight:
     if rate is None:
         return Weight(0.0)
     reasons, against, confidence = [], [], 0.3
+    usual = usual_rates(case.config)[1]
     first = case.window.latest("policy.kl_first_epoch")
     if first > FIRST_KL:
         reasons.append(f"the first epoch alone moves the policy by {first:.3g} nats")
         confidence += 0.2
-    if rate > USUAL:
-        reasons.append(f"learning_rate {rate:g} is above the usual {USUAL:g}")
+    jumps = case.found("D102")
+    if jumps and case.config is not None and case.config.is_a("language"):
+        reasons.append(jumps.message)  # where an update is one step, no epoch shows it
+        confidence += 0.15
+    if rate > usual:
+        reasons.append(f"learning_rate {rate:g} is above the usual {usual:g}")
         confidence += 0.4
     else:
         against.append(f"learning_rate {rate:g} is in the usual range")
@@ -44,6 +49,13 @@ CAUSE = Cause(
         "D106",
         "D107",
         "D108",
+        "D142",
+        "D143",
+        "D144",
+        "D145",
+        "D146",
+        "D147",
+        "D150",
         "D001",
         "D002",
         "D009",

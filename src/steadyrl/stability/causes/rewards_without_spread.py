@@ -7,8 +7,8 @@ from steadyrl.stability.rules import Case, Cause, Weight
 
 def weigh(case: Case) -> Weight:
     """Groups without spread; whether the rewards ever differed says which kind it is."""
-    finding = case.found("D140")
-    if finding is None:
+    finding = case.found("D140") or case.found("D150")
+    if finding is None or "language.skipped_share" in finding.evidence:
         return Weight(0.0)
     reasons, confidence = [finding.message], 0.7
     highest, lowest = (
@@ -29,7 +29,7 @@ CAUSE = Cause(
     explanation="The reward function gives all completions of a prompt the same: the prompts are "
     "too easy or too hard, or the function fails (a parser that never matches, an exception taken "
     "for zero).",
-    explains=("D140", "D011"),
+    explains=("D140", "D011", "D150"),
     evidence_for="Groups without spread; a reward that never changed.",
     evidence_against="None.",
     would_decide="Printing the rewards of one prompt's completions beside their text.",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from steadyrl.stability.rules import Case, Cause, Weight
+from steadyrl.stability.usual import usual_epochs
 
-USUAL = 30
+FEW = 2
 GROWTH = 3.0
 
 
@@ -13,7 +14,11 @@ def weigh(case: Case) -> Weight:
     epochs = case.setting("epochs")
     if epochs is None:
         return Weight(0.0)
-    if epochs <= USUAL:
+    if epochs <= usual_epochs(case.config):
+        finding, tokens = case.found("D102"), case.config and case.config.is_a("language")
+        if finding and tokens and epochs > FEW:
+            said = f"{epochs} epochs over every batch: the later ones add to it"
+            return Weight(0.35, (finding.message, said), (f"{epochs} epochs are usual",))
         return Weight(0.1, (), (f"{epochs} epochs are usual",))
     reasons, confidence = [f"{epochs} epochs over every rollout"], 0.6
     first, last = case.window.latest("policy.kl_first_epoch"), case.window.latest("policy.kl")
@@ -28,7 +33,7 @@ CAUSE = Cause(
     name="too-many-epochs",
     explanation="Later epochs optimise a surrogate that no longer resembles the return: the "
     "policy drifts far from the one that acted.",
-    explains=("D102", "D103", "D104", "D106", "D009", "D011"),
+    explains=("D102", "D103", "D104", "D106", "D009", "D011", "D142", "D144", "D146"),
     evidence_for="KL that grows epoch by epoch; many epochs.",
     evidence_against="Few epochs; a large KL in the first one.",
     would_decide="A fork with 10 epochs, or with target_kl = 0.02.",

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Check, Sighting
+from steadyrl.stability.usual import clip_settings
 
 
 def check(config: RunConfig) -> Sighting | None:
     """Read from the config alone."""
-    value = config.value_of("clip_range")
-    if 0.05 <= value <= 0.5:
+    clips = clip_settings(config)
+    extreme = {name: clip for name, clip in clips.items() if not 0.05 <= clip <= 0.5}
+    if not extreme:
         return None
-    return Sighting(f"clip_range {value:g} is outside 0.05 to 0.5", {"clip_range": value})
+    said = ", ".join(f"{name} {clip:g} is outside 0.05 to 0.5" for name, clip in extreme.items())
+    return Sighting(said, extreme)
 
 
 CHECK = Check(
@@ -23,5 +26,5 @@ CHECK = Check(
     "clipped.",
     remedy="Use 0.1 to 0.3.",
     check=check,
-    needs=("clip_range",),
+    traits=("clipped",),
 )

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Check, Sighting
+from steadyrl.stability.usual import usual_entropy_weight
 
 
 def check(config: RunConfig) -> Sighting | None:
     """Read from the config alone."""
     value = config.value_of("entropy_weight")
-    if value <= 0.1:
+    most = usual_entropy_weight(config)
+    if value <= most:
         return None
-    return Sighting(f"entropy_weight {value:g} is outside 0 to 0.1", {"entropy_weight": value})
+    return Sighting(f"entropy_weight {value:g} is outside 0 to {most:g}", {"entropy_weight": value})
 
 
 CHECK = Check(

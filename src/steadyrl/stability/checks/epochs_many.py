@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Check, Sighting
+from steadyrl.stability.usual import usual_epochs
 
 
 def check(config: RunConfig) -> Sighting | None:
     """Read from the config alone."""
     value = config.value_of("epochs")
-    if value <= 30:
+    most = usual_epochs(config)
+    if value <= most:
         return None
-    return Sighting(f"epochs {value:g} is outside 0 to 30", {"epochs": value})
+    return Sighting(f"epochs {value:g} is outside 0 to {most}", {"epochs": value})
 
 
 CHECK = Check(
@@ -20,7 +22,7 @@ CHECK = Check(
     severity="warning",
     concern="Very many passes over each rollout.",
     why="Later passes optimise a surrogate that no longer resembles the return.",
-    remedy="Use 3 to 20, or a target_kl.",
+    remedy="Use 3 to 20, or a target_kl; for language models 1 to 4.",
     check=check,
     needs=("epochs",),
 )

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Check, Sighting
+from steadyrl.stability.usual import usual_rates
 
 
 def check(config: RunConfig) -> Sighting | None:
     """Read from the config alone."""
     rate = config.value_of("learning_rate")
-    if 1e-5 <= rate <= 5e-3:
+    low, high = usual_rates(config) if config.is_a("language") else (1e-5, 5e-3)
+    if low <= rate <= high:
         return None
-    return Sighting(f"learning_rate {rate:g} is outside 0.00001 to 0.005", {"learning_rate": rate})
+    return Sighting(
+        f"learning_rate {rate:g} is outside {low:g} to {high:g}", {"learning_rate": rate}
+    )
 
 
 CHECK = Check(
@@ -20,7 +24,7 @@ CHECK = Check(
     severity="warning",
     concern="The learning rate is far from what is known to work with Adam.",
     why="Too high and the critic diverges, too low and nothing is learned in the budget.",
-    remedy="Use 1e-4 to 3e-3.",
+    remedy="Use 1e-4 to 3e-3; for language models 1e-7 to 1e-4, with adapters up to 5e-4.",
     check=check,
     needs=("learning_rate",),
 )

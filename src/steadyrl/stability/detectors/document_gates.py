@@ -1,7 +1,8 @@
 """D040: the absolute gates of the source document, for those who want them.
 
-They are off by default: a limit without the reward's scale says nothing (a critic loss of 1e8 at
-rewards of -2000 is an error of 2 %). `D006` and `D005` are the same questions without units.
+They are off unless a run is judged with `limits: document`: a limit without the reward's scale says
+nothing (a critic loss of 1e8 at rewards of -2000 is an error of 2 %). `D006` and `D005` are the
+same questions without units.
 """
 
 from __future__ import annotations

@@ -76,5 +76,5 @@ RULE = Detector(
     "Acrobot, seeds 900 and 901) pull 0.4 at most while random; trpo/v2-breakout (seed 0), which "
     "hardly learns, 0.7",
     detect=detect,
-    traits=("on_policy",),
+    traits=("acts", "on_policy"),
 )

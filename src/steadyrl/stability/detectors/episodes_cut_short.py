@@ -69,4 +69,5 @@ RULE = Detector(
     "their 50, ddpg/stage1 for 67 and more. Severe therefore at 20, or in "
     "the last fifth of the budget; a warning at 10",
     detect=detect,
+    traits=("acts",),
 )

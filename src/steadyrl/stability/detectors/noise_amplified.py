@@ -39,5 +39,5 @@ RULE = Detector(
     "within ten updates of such advantages. CartPole-v1 with RL Zoo's settings, seed 6, which "
     "falls from 500 to 110 for good: 1.4",
     detect=detect,
-    traits=("on_policy", "clipped"),
+    traits=("acts", "on_policy", "clipped"),
 )

@@ -32,4 +32,5 @@ RULE = Detector(
     limits={"steps": 3, "share": 0.5},
     calibrated_on="an invariant for these tasks; quiet on all healthy bench runs",
     detect=detect,
+    traits=("acts",),
 )

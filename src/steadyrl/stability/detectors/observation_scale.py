@@ -36,4 +36,5 @@ RULE = Detector(
     calibrated_on="healthy bench runs, 10 variants x 2 seeds: at most 7.4 (pendulum), 6.3 (point-"
     "mass); fires on one component x 300",
     detect=detect,
+    traits=("acts",),
 )

@@ -47,6 +47,6 @@ RULE = Detector(
     calibrated_on="healthy PPO and TRPO runs (seed 0): shares fall below 0.7, deviations reach "
     "1.06 times their start. A learning rate of 1e-6 stays at 1.00",
     detect=detect,
-    traits=("on_policy",),
+    traits=("acts", "on_policy"),
     references=("stable-baselines3#476", "stable-baselines3#2240"),
 )

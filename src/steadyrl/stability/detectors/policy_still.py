@@ -36,5 +36,5 @@ RULE = Detector(
     calibrated_on="healthy PPO and TRPO runs (seed 0): medians of 0.005 and more. "
     "A learning rate of 1e-6 gives 7e-8",
     detect=detect,
-    traits=("on_policy",),
+    traits=("acts", "on_policy"),
 )

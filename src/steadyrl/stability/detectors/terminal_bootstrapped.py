@@ -35,4 +35,5 @@ RULE = Detector(
     limits={"steps": 2, "error": 1e-6},
     calibrated_on="an invariant",
     detect=detect,
+    traits=("acts",),
 )

@@ -35,5 +35,6 @@ RULE = Detector(
     limits={"share": 0.0},
     calibrated_on="an invariant",
     detect=detect,
+    traits=("acts",),
     references=("Pardo et al. 2018", "cleanrl#198"),
 )

@@ -53,5 +53,5 @@ RULE = Detector(
     "moves by 0.03 per update; critics that moved less than 0.005 had explained 0.2 before. "
     "Starved critics: -0.1 to 0.08, moving by 0.004 at most",
     detect=detect,
-    traits=("on_policy",),
+    traits=("acts", "on_policy"),
 )

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from steadyrl.stability.remedies import (
+    audit_the_reward,
     beta_likelihood,
     better_prompts,
     change_the_task,
     clip_cloning,
     clip_gradients,
+    clip_higher,
+    clip_tokens_gradient,
     deviation_floor,
     difficult_samples,
     dropout,
@@ -17,6 +20,7 @@ from steadyrl.stability.remedies import (
     fewer_updates,
     fix_the_code,
     free_the_machine,
+    larger_batch,
     larger_buffer,
     later_start,
     longer_completions,
@@ -28,8 +32,10 @@ from steadyrl.stability.remedies import (
     normalize_observations,
     normalize_rewards,
     one_deviation,
+    pay_for_entropy,
     raise_learning_rate,
     restore_everything,
+    sample_as_trained,
     scale_rewards,
     shorter_memory,
     smaller_batch,
@@ -94,6 +100,12 @@ REMEDIES: Mapping[str, Remedy] = {
         better_prompts.REMEDY,
         longer_completions.REMEDY,
         stay_near_reference.REMEDY,
+        larger_batch.REMEDY,
+        clip_tokens_gradient.REMEDY,
+        sample_as_trained.REMEDY,
+        pay_for_entropy.REMEDY,
+        clip_higher.REMEDY,
+        audit_the_reward.REMEDY,
         change_the_task.REMEDY,
     )
 }

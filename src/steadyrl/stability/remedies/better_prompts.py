@@ -11,7 +11,7 @@ from steadyrl.stability.window import Window
 
 
 def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
-    """The settings are another program's."""
+    """No setting helps."""
     del config, window
     return None
 

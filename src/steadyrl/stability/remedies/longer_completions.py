@@ -11,18 +11,21 @@ from steadyrl.stability.window import Window
 
 
 def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
-    """The settings are another program's."""
-    del config, window
-    return None
+    """Twice the room."""
+    del window
+    return {"problems.max_new_tokens": 2 * config.value_of("problems.max_new_tokens")}
 
 
 REMEDY = Remedy(
     id="R361",
     name="longer-completions",
-    effect="Raise max_completion_length, or shorten the task; make sure that the tokenizer "
-    "has an end token of its own and that cut completions are masked "
-    "(mask_truncated_completions).",
-    safety="advice",
-    side_effects="None known.",
+    effect="Twice the room for an answer (problems.max_new_tokens; TRL: max_completion_length), or "
+    "shorten the task; make sure that the tokenizer has an end token of its own. TRL can leave cut "
+    "completions out (mask_truncated_completions).",
+    safety="on_request",
+    restart=True,
+    side_effects="More time and memory per update.",
     propose=propose,
+    needs=("problems.max_new_tokens",),
+    traits=("language",),
 )

@@ -7,15 +7,14 @@ from typing import Any
 
 from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Remedy
+from steadyrl.stability.usual import clip_settings
 from steadyrl.stability.window import Window
 
 
 def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
-    """Where it is unusual."""
-    value = config.value_of("clip_range")
-    if 0.1 <= value <= 0.3:
-        return None
-    return {"clip_range": 0.2}
+    """Where it is unusual, in either direction."""
+    unusual = {name: 0.2 for name, clip in clip_settings(config).items() if not 0.1 <= clip <= 0.3}
+    return unusual or None
 
 
 REMEDY = Remedy(
@@ -26,5 +25,5 @@ REMEDY = Remedy(
     restart=False,
     side_effects="None known.",
     propose=propose,
-    needs=("clip_range",),
+    traits=("clipped",),
 )

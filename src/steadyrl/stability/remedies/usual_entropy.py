@@ -11,12 +11,13 @@ from steadyrl.stability.window import Window
 
 
 def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
-    """Where it is larger; the floor goes with it."""
-    weight = config.value_of("entropy_weight")
-    if weight <= 0.01:
+    """Where it is larger; the floor, if there is one, goes with it."""
+    if config.value_of("entropy_weight") <= 0.01:
         return None
-    floor = min(config.value_of("entropy_floor"), 0.01)
-    return {"entropy_weight": 0.01, "entropy_floor": floor}
+    changes = {"entropy_weight": 0.01}
+    if config.has("entropy_floor"):
+        changes["entropy_floor"] = min(config.value_of("entropy_floor"), 0.01)
+    return changes
 
 
 REMEDY = Remedy(
@@ -27,5 +28,5 @@ REMEDY = Remedy(
     restart=False,
     side_effects="Less exploration.",
     propose=propose,
-    needs=("entropy_weight", "entropy_floor"),
+    needs=("entropy_weight",),
 )

@@ -1,0 +1,51 @@
+"""D147: completions become long and short in turns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from steadyrl.maths.robust import reversals
+from steadyrl.stability.rules import Detector, Sighting
+from steadyrl.stability.window import Window
+
+NAME, CHANCE = "language.length_mean", "language.length_error"
+
+
+def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
+    """Several ways up and down by a good part of the usual length, beyond chance if that is known.
+
+    Unlike rewards, lengths hardly change by chance by a quarter of their mean.
+    """
+    values = window.last(NAME, int(limits["steps"]))
+    if len(values) < limits["steps"]:
+        return None
+    errors = window.last(CHANCE, int(limits["steps"]))
+    noise = float(np.median(errors)) if len(errors) else 0.0
+    usual = float(np.median(values))
+    least = max(limits["share"] * usual, limits["over_noise"] * noise)
+    turns = reversals(values, least)
+    if turns < limits["turns"] or not least > 0:
+        return None
+    return Sighting(
+        f"the mean length turned {turns} times by {least:.3g} tokens or more within {len(values)} "
+        f"updates, between {values.min():.4g} and {values.max():.4g}",
+        {NAME: float(values[-1]), "turns": float(turns), "least": float(values.min())},
+    )
+
+
+RULE = Detector(
+    id="D147",
+    name="lengths-swing",
+    severity="warning",
+    symptom="The mean length of completions goes up and down by a quarter of itself and more.",
+    why="An update makes answers long, the next one short again: what is learned is undone.",
+    false_alarms="Prompts in an order that is not random, long and short ones in turns.",
+    reads=("language.length_mean",),
+    limits={"steps": 20, "turns": 3, "share": 0.25, "over_noise": 5.0},
+    calibrated_on="language/tiny, seed 0: between 3.4 and 3.6 tokens. 64 samples per update and a "
+    "learning rate of 1e-3: between 1.5 and 2.9 within twenty updates",
+    detect=detect,
+    traits=("language",),
+)

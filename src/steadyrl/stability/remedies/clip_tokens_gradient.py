@@ -1,0 +1,28 @@
+"""R364: Clip the gradient of a language model at a norm of 1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from steadyrl.core.run_config import RunConfig
+from steadyrl.stability.rules import Remedy
+from steadyrl.stability.window import Window
+
+
+def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
+    """Where nothing is clipped."""
+    del window
+    return {"gradient_clip": 1.0} if config.value_of("gradient_clip") is None else None
+
+
+REMEDY = Remedy(
+    id="R364",
+    name="clip-language-gradients",
+    effect="Clip the gradient at a norm of 1.",
+    safety="automatic",
+    side_effects="Slightly smaller steps.",
+    propose=propose,
+    needs=("gradient_clip",),
+    traits=("language",),
+)

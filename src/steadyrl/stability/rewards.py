@@ -1,0 +1,53 @@
+"""What rules on language models ask of the mean reward: chance, whether it rose, whether solved."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from steadyrl.stability.window import Window, evaluation_noise
+
+REWARD, CHANCE = "rollout.return_mean", "language.reward_error"
+RECENT = 5  # updates whose median is where the reward stands
+
+
+def reward_noise(window: Window, *, estimated: bool = True) -> float:
+    """Standard error of an update's mean reward; where it is not measured, by its neighbours.
+
+    Neighbours that swing to and fro are no measure of chance: `estimated=False` gives NaN instead.
+    """
+    if window.has(CHANCE):
+        return float(np.median(window.last(CHANCE, RECENT)))
+    if not estimated:
+        return math.nan
+    steps = np.diff(window.last(REWARD))
+    # Not by medians: a reward that is mostly exactly 0 would have no noise at all.
+    return float(np.sqrt(np.mean(steps**2) / 2.0)) if len(steps) else 0.0
+
+
+def reward_now(window: Window) -> float:
+    """Where the mean reward stands: the median of the last few updates."""
+    values = window.last(REWARD, RECENT)
+    return float(np.median(values)) if len(values) else math.nan
+
+
+def has_risen(window: Window, over_noise: float) -> bool:
+    """Whether the reward, or what is right of the held-out problems, is above where it began."""
+    rise = reward_now(window) - window.first(REWARD)
+    if rise > over_noise * reward_noise(window):
+        return True
+    held_out = window.last("eval.return_mean")
+    if len(held_out) < 4:
+        return False
+    gain = float(np.median(held_out[-3:]) - np.median(held_out[:2]))
+    return gain > over_noise * evaluation_noise(window, "eval.return_mean")
+
+
+def is_solved(window: Window, over_noise: float, share: float) -> bool:
+    """Whether the reward has risen and stands about as high as it ever did, or just rises there."""
+    first, highest = window.first(REWARD), window.highest(REWARD)
+    if window.latest(REWARD) >= highest > window.lowest(REWARD):
+        return True  # it may be on its way
+    rise = reward_now(window) - first
+    return rise > over_noise * reward_noise(window) and rise >= share * (highest - first)

@@ -1,0 +1,81 @@
+"""What each piece of evidence is worth for the causes of language models."""
+
+from __future__ import annotations
+
+from tests.rules.evidence import Weighed
+
+SAMPLING = {"language.sampling_gap": 0.3}
+ENGINE = {"language.sampler_gap": 0.3}
+LENGTHS = {"language.length_mean": 5.0}
+NORMS = {"policy.gradient_norm_max": [1.0, 1.0, 10.1]}
+
+WEIGHED = [
+    Weighed("C272", "D142", {}, 0.45),
+    Weighed("C272", "D142", {"kl": "none"}, 0.5, 2, ours=True),
+    Weighed("C272", "D142", {"kl": "loss", "kl_weight": 0.09}, 0.45, 2, ours=True),
+    Weighed("C272", "D142", {"kl": "loss", "kl_weight": 0.1}, 0.25, 1, 1, ours=True),
+    Weighed("C272", "D009", {"kl": "none"}, 0.3, 2, signals=LENGTHS, ours=True),
+    Weighed("C272", "D146", {"kl": "none"}, 0.0, 0, ours=True),  # not a language model's record
+    Weighed("C273", "D145", {}, 0.35),
+    Weighed("C273", "D145", {"prompts_per_update": 8}, 0.7, 2, ours=True),
+    Weighed("C273", "D147", {"prompts_per_update": 9}, 0.6, 2, ours=True),
+    Weighed("C273", "D145", {"prompts_per_update": 32}, 0.2, 1, 1, ours=True),
+    Weighed("C273", "D011", {"prompts_per_update": 8}, 0.4, 2, ours=True),
+    Weighed("C273", "D146", {"prompts_per_update": 31}, 0.3, 2, ours=True),
+    Weighed("C273", "D146", {"prompts_per_update": 32}, 0.0, 1, 1, ours=True),
+    Weighed("C274", "D146", {"gradient_clip": None}, 0.4, 2, ours=True),
+    Weighed("C274", "D146", {"gradient_clip": None}, 0.75, 3, signals=NORMS, ours=True),
+    Weighed("C274", "D146", {"gradient_clip": None}, 0.4, 2, ours=True,
+            signals={"policy.gradient_norm_max": [1.0, 1.0, 10.0]}),
+    Weighed("C274", "D146", {"gradient_clip": 1.0}, 0.0, 0, ours=True),
+    Weighed("C275", "D149", {"temperature": 0.9}, 0.92, 2, evidence=SAMPLING),
+    Weighed("C275", "D149", {"temperature": 0.9, "top_p": 0.9}, 0.92, 3, evidence=SAMPLING),
+    Weighed("C275", "D149", {"temperature": 0.9}, 0.0, 0, evidence=ENGINE),
+    Weighed("C275", "D149", {"temperature": 1.0, "top_p": 1.0}, 0.0, 0, evidence=SAMPLING),
+    Weighed("C275", "D143", {"temperature": 0.9}, 0.6, 2),
+    Weighed("C275", "D143", {"top_p": 0.9}, 0.6, 2),
+    Weighed("C275", "D144", {"temperature": 1.1}, 0.6, 2),
+    Weighed("C275", "D144", {"temperature": 0.9}, 0.0, 0),
+    Weighed("C275", "D011", {"temperature": 0.9}, 0.3, 2),
+    Weighed("C276", "D143", {}, 0.3),
+    Weighed("C276", "D143", {"entropy_weight": 0.009}, 0.5, 2),
+    Weighed("C276", "D143", {"entropy_weight": 0.01}, 0.25, 1, 1),
+    Weighed("C277", "D149", {}, 0.7, evidence=ENGINE),
+    Weighed("C277", "D149", {}, 0.7, 2, evidence=ENGINE,
+            signals={"policy.first_ratio_error": 9e-4}),
+    Weighed("C277", "D149", {}, 0.7, 1, evidence=ENGINE,
+            signals={"policy.first_ratio_error": 1e-3}),
+    Weighed("C277", "D149", {}, 0.0, 0, evidence=SAMPLING),
+    Weighed("C278", "D151", {}, 0.97),
+    Weighed("C279", "D152", {}, 0.95),
+    Weighed("C279", "D153", {}, 0.95),
+    Weighed("C280", "D148", {}, 0.85),
+    Weighed("C270", "D150", {}, 0.7, 1, evidence={"policy.gradient_norm": 0.0},
+            signals={"rollout.return_mean": [0.0, 0.1]}),
+    Weighed("C270", "D150", {}, 0.0, 0, evidence={"language.skipped_share": 0.5}),
+    Weighed("C271", "D141", {}, 0.3, 1, 1, signals={"language.cut_share": [0.19, 1.0]}),
+    Weighed("C271", "D141", {}, 0.8, 1, signals={"language.cut_share": [0.2, 1.0]}),
+    # Shared with other policies, by what is usual of language models.
+    Weighed("C241", "D146", {"learning_rate": 5.1e-4}, 0.7, 1, ours=True),
+    Weighed("C241", "D146", {"learning_rate": 5e-4}, 0.15, 0, 1, ours=True),
+    Weighed("C241", "D102", {"learning_rate": 5e-4}, 0.3, 1, 1, ours=True),
+    Weighed("C241", "D146", {"learning_rate": 5e-4, "model": {"path": "x"}}, 0.7, 1, ours=True),
+    Weighed("C241", "D146", {"learning_rate": 5e-4, "model": {"path": "x", "lora_rank": 8}}, 0.15,
+            0, 1, ours=True),
+    Weighed("C242", "D011", {"learning_rate": 9e-6}, 0.6, 1, ours=True),
+    Weighed("C242", "D011", {"learning_rate": 1e-5}, 0.15, 0, 1, ours=True),
+    Weighed("C242", "D011", {"learning_rate": 1e-5}, 0.5, 1, 1, ours=True,
+            signals={"policy.update_ratio": 9e-6}),
+    Weighed("C242", "D011", {"learning_rate": 1e-5}, 0.15, 0, 1, ours=True,
+            signals={"policy.update_ratio": 1e-5}),
+    Weighed("C243", "D102", {"epochs": 8}, 0.35, 2, 1, ours=True),
+    Weighed("C243", "D102", {"epochs": 2}, 0.1, 0, 1, ours=True),
+    Weighed("C243", "D142", {"epochs": 8}, 0.1, 0, 1, ours=True),
+    Weighed("C243", "D142", {"epochs": 9}, 0.6, 1, ours=True),
+    Weighed("C244", "D142", {"clip_high": 0.41}, 0.8, 2, ours=True),
+    Weighed("C244", "D146", {"clip_low": 0.41, "clip_high": 0.4}, 0.8, 2, ours=True),
+    Weighed("C244", "D142", {"clip_low": 0.4, "clip_high": 0.4}, 0.0, 0, ours=True),
+    Weighed("C245", "D103", {"clip_low": 0.049}, 0.92, 2, ours=True),
+    Weighed("C246", "D144", {"entropy_weight": 0.051}, 0.93, 2, ours=True),
+    Weighed("C246", "D144", {"entropy_weight": 0.05}, 0.0, 0, ours=True),
+]  # fmt: skip
