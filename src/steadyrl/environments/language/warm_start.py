@@ -63,7 +63,8 @@ def warm_start(
     """Train on solved problems until held-out accuracy of samples is at least `low`.
 
     Samples are what rewards are given for. If a look finds it above `high`, training goes back to
-    the look before and takes half as many steps to the next one. The same seed gives the same weights on the same machine.
+    the look before and takes half as many steps to the next one. The same seed gives the same
+    weights on the same machine.
     """
     problems = [
         p for p in task.train if settings.max_level is None or p.level <= settings.max_level
