@@ -26,7 +26,10 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     parser.add_argument("--seeds", type=int, default=3, help="seeds per fault and severity")
     parser.add_argument("--healthy-seeds", type=int, default=2, help="seeds per healthy variant")
     parser.add_argument(
-        "--suite", choices=["ddpg", "on-policy", "cloning"], default="ddpg", help="whose faults"
+        "--suite",
+        choices=["ddpg", "on-policy", "cloning", "language"],
+        default="ddpg",
+        help="whose faults",
     )
     add_engine_flags(parser)
     parser.add_argument("--output", type=Path, help="folder (default: runs/fault-bench-SUITE)")

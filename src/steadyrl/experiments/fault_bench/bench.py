@@ -57,6 +57,18 @@ def run_bench(
     say: Callable[[str], None],
 ) -> list[Result]:
     """Run what is missing, then judge everything again from the files."""
+    if suite.base_model is not None:
+        # Imported here: whoever judges other suites needs no language model.
+        from steadyrl.experiments.warm_model import warm_model
+
+        say("making the model that all cases begin from, unless it is there")
+        patient = next(iter(suite.patients.values()))
+        model = {
+            "algorithm": "language",
+            "model": suite.base_model,
+            "problems": patient["problems"],
+        }
+        suite = suite.beginning_from(warm_model(model, folder / "base-model"))
     cases = [*suite.healthy_cases(healthy_seeds), *suite.faulty_cases(seeds)]
     trials = [case_trial(case, folder) for case in cases]
     waiting = [trial for trial in trials if not is_done(trial)]

@@ -16,18 +16,10 @@ from steadyrl.algorithms.bc import trainer as cloning
 from steadyrl.algorithms.ddpg import ddpg
 from steadyrl.algorithms.on_policy import estimating, ppo, trpo
 from steadyrl.experience.replay import ReplayBuffer
+from steadyrl.experiments.fault_bench.language_substitutions import LANGUAGE_SUBSTITUTIONS
+from steadyrl.experiments.fault_bench.replaced import replaced
 from steadyrl.nets.adam import Adam
 from steadyrl.nets.dense import DenseNetwork
-
-
-@contextmanager
-def _replaced(owner: Any, name: str, make: Callable[[Any], Any]) -> Iterator[None]:
-    original = getattr(owner, name)
-    setattr(owner, name, make(original))
-    try:
-        yield
-    finally:
-        setattr(owner, name, original)
 
 
 def terminal_mask_missing(strength: float) -> Any:
@@ -45,20 +37,20 @@ def terminal_mask_missing(strength: float) -> Any:
 
         return td_targets
 
-    return _replaced(ddpg, "td_targets", make)
+    return replaced(ddpg, "td_targets", make)
 
 
 def truncation_as_termination(strength: float) -> Any:
     """Store time limits as terminations."""
     del strength
-    return _replaced(
+    return replaced(
         ddpg, "ends_of_future", lambda _: lambda result: result.terminated | result.truncated
     )
 
 
 def target_not_updated(strength: float) -> Any:
     """Follow with a vanishing share of tau, or not at all."""
-    return _replaced(
+    return replaced(
         ddpg,
         "follow",
         lambda original: lambda target, online, tau: original(target, online, tau * (1 - strength)),
@@ -75,7 +67,7 @@ def actor_sign_flipped(strength: float) -> Any:
 
         return backward
 
-    return _replaced(DenseNetwork, "backward", make)
+    return replaced(DenseNetwork, "backward", make)
 
 
 def optimiser_detached(strength: float) -> Any:
@@ -89,7 +81,7 @@ def optimiser_detached(strength: float) -> Any:
 
         return step
 
-    return _replaced(Adam, "step", make)
+    return replaced(Adam, "step", make)
 
 
 def successors_misaligned(strength: float) -> Any:
@@ -110,7 +102,7 @@ def successors_misaligned(strength: float) -> Any:
 
         return add
 
-    return _replaced(ReplayBuffer, "add", make)
+    return replaced(ReplayBuffer, "add", make)
 
 
 def advantage_sign_flipped(strength: float) -> Any:
@@ -128,7 +120,7 @@ def advantage_sign_flipped(strength: float) -> Any:
         def ascent(original: Any) -> Any:
             return lambda *arguments: original(*arguments) * -strength
 
-        with _replaced(ppo, "clipped_surrogate", descent), _replaced(trpo, "ascent", ascent):
+        with replaced(ppo, "clipped_surrogate", descent), replaced(trpo, "ascent", ascent):
             yield
 
     return both()
@@ -148,7 +140,7 @@ def policy_optimiser_detached(strength: float) -> Any:
 
         return descend
 
-    return _replaced(ppo, "descend", make)
+    return replaced(ppo, "descend", make)
 
 
 def probabilities_mismatch(strength: float) -> Any:
@@ -166,7 +158,7 @@ def probabilities_mismatch(strength: float) -> Any:
 
     @contextmanager
     def both() -> Iterator[None]:
-        with _replaced(ppo, "collect", make), _replaced(trpo, "collect", make):
+        with replaced(ppo, "collect", make), replaced(trpo, "collect", make):
             yield
 
     return both()
@@ -184,7 +176,7 @@ def on_policy_terminal_mask_missing(strength: float) -> Any:
 
         return advantages
 
-    return _replaced(estimating, "advantages", make)
+    return replaced(estimating, "advantages", make)
 
 
 def on_policy_truncation_as_termination(strength: float) -> Any:
@@ -202,8 +194,8 @@ def on_policy_truncation_as_termination(strength: float) -> Any:
     @contextmanager
     def both() -> Iterator[None]:
         with (
-            _replaced(ppo, "with_advantages", make),
-            _replaced(trpo, "with_advantages", make),
+            replaced(ppo, "with_advantages", make),
+            replaced(trpo, "with_advantages", make),
         ):
             yield
 
@@ -213,7 +205,7 @@ def on_policy_truncation_as_termination(strength: float) -> Any:
 def objectives_differ(strength: float) -> Any:
     """The line search judges without the entropy bonus that the gradient follows."""
     del strength
-    return _replaced(
+    return replaced(
         trpo,
         "objective",
         lambda original: lambda learner, data, gains, _: original(learner, data, gains, 0.0),
@@ -230,7 +222,7 @@ def _other_data(change: Callable[[Any], Any]) -> Any:
 
         return load_demonstrations
 
-    return _replaced(cloning, "load_demonstrations", make)
+    return replaced(cloning, "load_demonstrations", make)
 
 
 def actions_shuffled(strength: float) -> Any:
@@ -266,4 +258,5 @@ SUBSTITUTIONS: dict[str, Callable[[float], Any]] = {
     "objectives-differ": objectives_differ,
     "actions-shuffled": actions_shuffled,
     "actions-shifted": actions_shifted,
+    **LANGUAGE_SUBSTITUTIONS,
 }
