@@ -13,6 +13,8 @@ from steadyrl.algorithms.bc.learner import BCLearner
 from steadyrl.algorithms.common.training import prepare
 from steadyrl.algorithms.ddpg import ddpg
 from steadyrl.algorithms.ddpg.config import DDPGConfig
+from steadyrl.algorithms.language import ppo as language
+from steadyrl.algorithms.language.learner import LanguageLearner
 from steadyrl.algorithms.on_policy import estimating, ppo, trpo
 from steadyrl.core.records import Diagnosis, Finding
 from steadyrl.core.run_config import RunConfig
@@ -85,11 +87,13 @@ def test_a_substitution_ends_with_its_block(name: str) -> None:
         (trpo, "objective"),
         (estimating, "advantages"),
         (cloning, "load_demonstrations"),
+        *((language, name) for name in ("generate", "losses_of", "scored", "clipped_policy_loss")),
+        (LanguageLearner, "reference"),
         *((module, name) for module in (ppo, trpo) for name in ("collect", "with_advantages")),
     ]
 
     def functions() -> list[object]:
-        return [getattr(owner, name) for owner, name in places]
+        return [vars(owner)[name] for owner, name in places]
 
     before = functions()
     with SUBSTITUTIONS[name](1.0):

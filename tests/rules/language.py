@@ -100,4 +100,5 @@ CASES: Mapping[str, tuple[Mapping[str, Any], Changes]] = {
         {"algorithm": "language"},
         {**RISING, "language.accuracy": lambda i: 0.8 - 0.01 * i},
     ),
+    "C281": ({"algorithm": "language", "kl": "loss", "kl_weight": 5.0}, FLAT),
 }

@@ -119,6 +119,11 @@ PROPOSALS: dict[str, tuple[str, list[tuple[Any, Any]]]] = {
     ]),
     "R366": ("language", of("entropy_weight", [0.02, 0.1], {0.019: 0.02, 0.0: 0.02})),
     "R367": ("language", of("clip_high", [0.28, 0.4], {0.27: 0.28})),
+    "R369": ("language", [
+        ({"kl": "none", "kl_weight": 5.0}, None),
+        ({"kl": "loss", "kl_weight": 0.02}, None),
+        ({"kl": "reward", "kl_weight": 0.03}, {"kl_weight": 0.02}),
+    ]),
 }  # fmt: skip
 
 # Remedies of several kinds of run, as language models take them.

@@ -208,6 +208,7 @@ ON_POLICY_REMEDIES: dict[str, dict[str, Any]] = {
     "R363": {"algorithm": "language", "prompts_per_update": 8},
     "R364": {"algorithm": "language", "gradient_clip": None},
     "R365": {"algorithm": "language", "temperature": 0.7, "top_p": 0.9},
+    "R369": {"algorithm": "language", "kl": "loss", "kl_weight": 5.0},
     "R336": {"algorithm": "trpo", "cg_iterations": 2, "damping": 1e-6},
 }
 

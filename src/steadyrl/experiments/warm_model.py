@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -11,23 +12,38 @@ import torch
 
 from steadyrl.algorithms.language.config import LanguageConfig
 from steadyrl.algorithms.language.learner import LanguageLearner
-from steadyrl.environments.language.models import save_model
-
-LOW, HIGH = 0.2, 0.4  # share of its samples that is right
+from steadyrl.environments.language.models import load_model, save_model
+from steadyrl.experiments.fault_bench.replaced import replaced
 
 
 def warm_model(plain: Mapping[str, Any], folder: Path) -> Path:
-    """The absolute folder of a model for these settings, made if it is not there; seed 0.
+    """The absolute folder of a model after its warm start, made if it is not there; seed 0.
 
     It appears whole or not at all.
     """
     if not (folder / "config.json").is_file():
-        warm = {"enabled": True, "low": LOW, "high": HIGH}
-        config = LanguageConfig.parse({**plain, "warm_start": warm, "advantage": "group"})
+        config = LanguageConfig.parse({**plain, "seed": 0})
         learner = LanguageLearner(config, torch.device("cpu"))
         learner.warm_up(config)
+        learner.policy.value_head = None  # it has learned nothing yet
         made = folder.with_name(f".{folder.name}-unfinished")
         shutil.rmtree(made, ignore_errors=True)
         save_model(learner.policy, learner.tokenizer, made)
         made.rename(folder)
     return folder.resolve()
+
+
+def warm_from(folder: Path) -> AbstractContextManager[None]:
+    """Warm starts take their result from a folder for as long as the `with` block lasts."""
+
+    def make(_: Any) -> Any:
+        def warm_up(learner: LanguageLearner, config: LanguageConfig) -> dict[str, float]:
+            if config.warm_start.enabled and not learner.warm_starts and not learner.updates:
+                model, _ = load_model(folder)
+                learner.policy.language_model.load_state_dict(model.state_dict())
+                learner.warm_starts += 1
+            return {}
+
+        return warm_up
+
+    return replaced(LanguageLearner, "warm_up", make)

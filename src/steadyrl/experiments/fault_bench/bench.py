@@ -6,7 +6,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import closing, nullcontext
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,20 +57,15 @@ def run_bench(
     say: Callable[[str], None],
 ) -> list[Result]:
     """Run what is missing, then judge everything again from the files."""
-    if suite.base_model is not None:
+    begins_from = None
+    if suite.one_warm_start:
         # Imported here: whoever judges other suites needs no language model.
         from steadyrl.experiments.warm_model import warm_model
 
-        say("making the model that all cases begin from, unless it is there")
-        patient = next(iter(suite.patients.values()))
-        model = {
-            "algorithm": "language",
-            "model": suite.base_model,
-            "problems": patient["problems"],
-        }
-        suite = suite.beginning_from(warm_model(model, folder / "base-model"))
+        say("the model that all cases begin from is made, unless it is there")
+        begins_from = warm_model(next(iter(suite.patients.values())), folder / "base-model")
     cases = [*suite.healthy_cases(healthy_seeds), *suite.faulty_cases(seeds)]
-    trials = [case_trial(case, folder) for case in cases]
+    trials = [case_trial(case, folder, begins_from) for case in cases]
     waiting = [trial for trial in trials if not is_done(trial)]
     say(f"{len(cases)} runs, {len(waiting)} of them still to be made")
     with closing(executor.each(run_case, waiting)) as finished:
@@ -85,11 +80,18 @@ class CaseTrial(Trial):
     """A case as a trial; its fault is in force while it runs."""
 
     case: BenchCase
+    begins_from: Path | None = None  # a language model that has had its warm start
 
 
-def case_trial(case: BenchCase, folder: Path) -> CaseTrial:
+def case_trial(case: BenchCase, folder: Path, begins_from: Path | None = None) -> CaseTrial:
     """Where and how a case is run."""
-    return CaseTrial(name=case.name, config=case.config(), directory=folder / case.name, case=case)
+    return CaseTrial(
+        name=case.name,
+        config=case.config(),
+        directory=folder / case.name,
+        case=case,
+        begins_from=begins_from,
+    )
 
 
 def run_case(trial: CaseTrial) -> None:
@@ -97,10 +99,15 @@ def run_case(trial: CaseTrial) -> None:
     # Imported here: the substitutions import the trainer, which only this process needs.
     from steadyrl.experiments.fault_bench.substitutions import SUBSTITUTIONS
 
-    fault, context = trial.case.fault, nullcontext()
-    if fault is not None and fault.substitution is not None:
-        context = SUBSTITUTIONS[fault.substitution](fault.strengths[trial.case.severity])
-    with context:
+    fault = trial.case.fault
+    with ExitStack() as in_force:
+        if trial.begins_from is not None:
+            from steadyrl.experiments.warm_model import warm_from
+
+            in_force.enter_context(warm_from(trial.begins_from))
+        if fault is not None and fault.substitution is not None:
+            faulty = SUBSTITUTIONS[fault.substitution](fault.strengths[trial.case.severity])
+            in_force.enter_context(faulty)
         run_trial(trial)
 
 

@@ -8,10 +8,12 @@ from typing import Any
 from steadyrl.experiments.fault_bench.suite import Fault, Suite, values
 
 # A model of 0.1 million parameters that has seen solved sums until a third of its samples is right:
-# made once for all cases (see `warm_model`), as people begin from one and the same base model.
+# made once for all cases (see `warm_model.py`), as people begin from one and the same base model.
 COMMON: Mapping[str, Any] = {
     "algorithm": "language",
     "total_samples": 6_144,
+    "model": {"layers": 2, "width": 64, "heads": 2},
+    "warm_start": {"enabled": True, "low": 0.2, "high": 0.4},
     "problems": {"name": "addition", "digits": 2, "reverse": True, "max_new_tokens": 5},
     "evaluation": {"every": 512, "episodes": 200},
     "checkpoints": {"every": 3_072, "keep": 1},
@@ -20,7 +22,6 @@ COMMON: Mapping[str, Any] = {
     "micro_batch_size": 64,
     "learning_rate": 3e-4,
 }
-MODEL: Mapping[str, Any] = {"layers": 2, "width": 64, "heads": 2}
 
 PATIENTS: Mapping[str, Mapping[str, Any]] = {
     "ppo-sums": {
@@ -94,9 +95,24 @@ FAULTS: tuple[Fault, ...] = (
         family="data",
         causes=("C273", "C241"),
         settings=(
-            {"prompts_per_update": 4, "samples_per_prompt": 4, "minibatch_size": None},
-            {"prompts_per_update": 2, "samples_per_prompt": 4, "minibatch_size": None},
-            {"prompts_per_update": 2, "samples_per_prompt": 2, "minibatch_size": None},
+            {
+                "prompts_per_update": 4,
+                "samples_per_prompt": 4,
+                "minibatch_size": None,
+                "micro_batch_size": None,
+            },
+            {
+                "prompts_per_update": 2,
+                "samples_per_prompt": 4,
+                "minibatch_size": None,
+                "micro_batch_size": None,
+            },
+            {
+                "prompts_per_update": 2,
+                "samples_per_prompt": 2,
+                "minibatch_size": None,
+                "micro_batch_size": None,
+            },
         ),
         patients=EVERYWHERE,
     ),
@@ -179,7 +195,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         name="advantage-sign",
         family="code-update",
-        causes=("C247",),
+        causes=("C248",),
         substitution="token-advantage-sign",
         patients=EVERYWHERE,
     ),
@@ -196,7 +212,7 @@ HEALTHY: Mapping[str, Mapping[str, Any]] = {
     "clip-higher": {"clip_high": 0.28},
     "entropy-bonus": {"entropy_weight": 0.003},
     "linear": {"learning_rate_schedule": "linear"},
-    "whole-batch": {"minibatch_size": None},
+    "whole-batch": {"minibatch_size": None, "micro_batch_size": None},
     "small-micro-batch": {"micro_batch_size": 16},
 }
 
@@ -209,5 +225,5 @@ SUITE = Suite(
     development_families=("optimisation", "regularisation", "sampling", "code-mask"),
     first_healthy_seed=4000,
     first_faulty_seed=1000,
-    base_model=MODEL,
+    one_warm_start=True,
 )

@@ -7,8 +7,7 @@ the development cases only (docs/fault-bench.md says how far that has been kept)
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Any
 
 from steadyrl.core.presets import parse_config
@@ -97,16 +96,8 @@ class Suite:
     first_faulty_seed: int
     # Variants that make sense for some patients only.
     special: tuple[tuple[str, str, Mapping[str, Any]], ...] = ()
-    # Of language models: the sizes of the one that all cases begin from.
-    base_model: Mapping[str, Any] | None = None
-
-    def beginning_from(self, model: Path) -> Suite:
-        """The same suite, all of whose patients begin from the model in a folder."""
-        patients = {
-            name: {**patient, "model": {"path": str(model)}}
-            for name, patient in self.patients.items()
-        }
-        return replace(self, patients=patients)
+    # Language models begin from one and the same warm start, made once.
+    one_warm_start: bool = False
 
     def healthy_case(
         self, patient: str, seed: int, variant: str = "plain", **settings: Any

@@ -39,6 +39,7 @@ from steadyrl.stability.causes import (
     policy_rate_too_low,
     probabilities_mismatch,
     reference_abandoned,
+    reference_too_strong,
     reference_wrong,
     reward_misleads,
     reward_scale_too_large,
@@ -115,5 +116,6 @@ CAUSES = (
     mask_wrong.CAUSE,
     reference_wrong.CAUSE,
     reward_misleads.CAUSE,
+    reference_too_strong.CAUSE,
     machine_overloaded.CAUSE,
 )

@@ -24,6 +24,7 @@ from steadyrl.stability.remedies import (
     larger_buffer,
     later_start,
     longer_completions,
+    loosen_reference,
     lower_learning_rate,
     mend_the_data,
     middle_discount,
@@ -106,6 +107,7 @@ REMEDIES: Mapping[str, Remedy] = {
         pay_for_entropy.REMEDY,
         clip_higher.REMEDY,
         audit_the_reward.REMEDY,
+        loosen_reference.REMEDY,
         change_the_task.REMEDY,
     )
 }
