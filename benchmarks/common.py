@@ -22,10 +22,12 @@ PEER_PYTHON = ROOT / ".venv-bench" / "bin" / "python"
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}
 
 
-def run_json(python: Path | str, script: Path, *arguments: object) -> dict[str, Any]:
-    """Run a script on one thread and read the JSON object on its last line."""
+def run_json(
+    python: Path | str, script: Path, *arguments: object, environment: dict[str, str] | None = None
+) -> dict[str, Any]:
+    """Run a script, on one thread unless told otherwise, and read the JSON on its last line."""
     command = [str(python), str(script), *map(str, arguments)]
-    environment = {**os.environ, **ONE_THREAD}
+    environment = {**os.environ, **ONE_THREAD, **(environment or {})}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)} failed:\n{done.stderr}")
