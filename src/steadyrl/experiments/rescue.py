@@ -255,15 +255,13 @@ def _row(outcome: Outcome) -> dict[str, Any]:
         "severe": list(outcome.severe),
         "final_return": outcome.final_return,
         "final_length": outcome.final_length,
+        "score": ("" if outcome.score.higher_is_better else "-") + outcome.score.name,
     }
 
 
 def _describe(outcome: Outcome) -> str:
     state = "nothing severe" if outcome.healthy else f"{outcome.status}, {' '.join(outcome.severe)}"
-    if outcome.offline:
-        return f"squared error {-outcome.final_return:.3g}, {state}"
-    length = f"episodes of {outcome.final_length:,.0f} steps"
-    return f"return {outcome.final_return:,.4g}, {length}, {state}"
+    return f"{outcome.said}, {state}"
 
 
 def _write_config(config: RunConfig, chosen: Candidate, result: Rescue, folder: Path) -> None:

@@ -18,6 +18,7 @@ from steadyrl.core.errors import TrainingDiverged
 from steadyrl.core.final import final_mean
 from steadyrl.core.records import Finding
 from steadyrl.core.run_config import RunConfig
+from steadyrl.core.traits import RETURN, Score
 from steadyrl.experiments.executor import Executor
 from steadyrl.run import GuardMode, fork, resume, train
 from steadyrl.stability.detectors.non_finite import RULE as NON_FINITE
@@ -50,6 +51,7 @@ class Outcome:
     final_return: float  # of evaluations; of a clone without any, minus its squared error
     final_length: float
     taken: int
+    score: Score = RETURN  # what the final return is the end of
 
     @property
     def healthy(self) -> bool:
@@ -62,9 +64,12 @@ class Outcome:
         return self.status == "diverged" or NON_FINITE.id in self.severe
 
     @property
-    def offline(self) -> bool:
-        """Nothing was played: the return is that of a fit."""
-        return math.isnan(self.final_length) and math.isfinite(self.final_return)
+    def said(self) -> str:
+        """Where it ended, in words."""
+        if math.isfinite(self.final_length):
+            return f"return {self.final_return:,.4g}, episodes of {self.final_length:,.0f} steps"
+        sign = 1.0 if self.score.higher_is_better else -1.0
+        return f"{self.score.name} {sign * self.final_return:.3g}"
 
     @property
     def reward_per_step(self) -> float:
@@ -119,15 +124,17 @@ def read_outcome(name: str, path: Path) -> Outcome:
     def measured(signal: str) -> list[float]:
         return [step.signals[signal] for step in own if signal in step.signals]
 
-    scores = (score.final(measured(score.signal)) for score in store.config.scores)
+    finals = {score: score.final(measured(score.signal)) for score in store.config.scores}
+    score = next((score for score in finals if math.isfinite(finals[score])), RETURN)
     return Outcome(
         name=name,
         path=path,
         status=str(summary.get("status")),
         severe=tuple(sorted(severe)),
-        final_return=next((value for value in scores if math.isfinite(value)), math.nan),
+        final_return=finals.get(score, math.nan),
         final_length=final_mean(measured("eval.length_mean")),
         taken=int(summary.get("taken", 0)),
+        score=score,
     )
 
 

@@ -57,10 +57,14 @@ def hypotheses(story: dict[str, Any]) -> list[str]:
     for row in story["tried"]:
         if row["origin"] == "asked for":
             verdict = "helped" if row["helped"] else "did not help, so that was not the cause"
+            length = (
+                ""
+                if row["final_length"] is None
+                else (f"episodes of {number(row['final_length'], ',.0f')} steps, ")
+            )
             said.append(
-                f"{row['name']} {verdict}: "
-                f"episodes of {number(row['final_length'], ',.0f')} steps, "
-                f"return {number(row['final_return'], ',.4g')}"
+                f"{row['name']} {verdict}: {length}"
+                f"{_score(story)} {number(row['final_return'], ',.4g')}"
             )
     return said
 
@@ -110,14 +114,12 @@ def _tried_table(story: dict[str, Any]) -> Table:
 
 
 def _titles(story: dict[str, Any]) -> tuple[str, ...]:
-    """A clone that was never played has no episodes: what is compared is how well it fits."""
-    score = "-squared error" if _offline(story) else "return"
-    return ("tried", "why", score, "length", "state", "helped")
+    return ("tried", "why", _score(story), "length", "state", "helped")
 
 
-def _offline(story: dict[str, Any]) -> bool:
-    control = story["control"]
-    return bool(control) and control["final_length"] is None
+def _score(story: dict[str, Any]) -> str:
+    """What runs are compared by: a clone that was never played by how well it fits, say."""
+    return str((story["control"] or {}).get("score", "return"))
 
 
 def _rows(story: dict[str, Any]) -> list[tuple[str, ...]]:
@@ -141,15 +143,19 @@ def _result(row: dict[str, Any]) -> tuple[str, str, str]:
 
 def _verified_table(story: dict[str, Any]) -> Table:
     grid = Table(box=None, padding=(0, 2, 0, 0))
-    score = "-squared error" if _offline(story) else "return, length"
+    played = (story["control"] or {}).get("final_length") is not None
+    score = f"{_score(story)}, length" if played else _score(story)
     for title in ("fresh seed", f"original: {score}", f"rescued: {score}", "better"):
         grid.add_column(title)
     for row in story["verified"]:
         before, after = row["before"], row["after"]
         grid.add_row(
             plain(str(row["seed"])),
-            f"{number(before['final_return'], ',.4g')}, {number(before['final_length'], ',.0f')}",
-            f"{number(after['final_return'], ',.4g')}, {number(after['final_length'], ',.0f')}",
+            *(
+                f"{number(side['final_return'], ',.4g')}"
+                + (f", {number(side['final_length'], ',.0f')}" if played else "")
+                for side in (before, after)
+            ),
             "yes" if row["better"] else "no",
         )
     return grid

@@ -77,7 +77,7 @@ class LanguageConfig(RunConfig):
 
     traits: ClassVar[frozenset[Trait] | None] = frozenset({"language", "on_policy", "clipped"})
     unit: ClassVar[Unit] = SAMPLES
-    scores: ClassVar[tuple[Score, ...]] = (RETURN,)
+    scores: ClassVar[tuple[Score, ...]] = (Score("held-out score", RETURN.signal),)
     resumable: ClassVar[tuple[str, ...]] = (
         "micro_batch_size",
         "sample_at_once",

@@ -159,12 +159,12 @@ def is_effective(result: Result, healthy: Sequence[Result]) -> bool:
 
 def _start(result: Result) -> float:
     """The first evaluation's return, or a clone's first fit: an almost untrained policy."""
+    signal = result.outcome.score.signal
     from steadyrl.store.reader import RunReader
 
     steps = RunReader.open(result.outcome.path).steps()
-    if result.outcome.offline:
-        return -next(step.signals["bc.full_mse"] for step in steps)
-    return next(s.signals["eval.return_mean"] for s in steps if "eval.return_mean" in s.signals)
+    sign = 1.0 if result.outcome.score.higher_is_better else -1.0
+    return sign * next(s.signals[signal] for s in steps if signal in s.signals)
 
 
 def _figures(

@@ -57,10 +57,7 @@ def run_all(trials: Sequence[Trial], executor: Executor, say: Say) -> dict[str, 
     for outcome in run_trials(trials, executor):
         outcomes[outcome.name] = outcome
         state = " ".join(outcome.severe) or "no severe finding"
-        score = f"return {outcome.final_return:,.4g}, episodes of {outcome.final_length:,.0f} steps"
-        if outcome.offline:
-            score = f"squared error {-outcome.final_return:.3g}"
-        say(f"  {outcome.name}: {score}, {state}")
+        say(f"  {outcome.name}: {outcome.said}, {state}")
     return outcomes
 
 
