@@ -16,7 +16,6 @@ from steadyrl.core.presets import load_config
 from steadyrl.environments.language.models import save_model, tiny_model
 from steadyrl.environments.language.policy import LanguagePolicy
 from steadyrl.environments.language.tokenizer import character_tokenizer
-from steadyrl.experiments.verify_resume import compare_runs
 from steadyrl.store.reader import RunReader
 
 Output = pytest.CaptureFixture[str]
@@ -191,18 +190,6 @@ def test_a_package_that_is_not_installed_names_its_extra(
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     assert extra in _refused(_train(**changes), capsys)
-
-
-def test_a_run_with_the_verifier_goes_on_exactly(here: Path, capsys: Output) -> None:
-    command = _train(
-        problems__name="jsonl", problems__path="sums.jsonl", problems__scorer="math-verify"
-    )
-    command += ["--model.lora-rank", "2", "--advantage", "group"]
-    for name, length in (("unbroken", "48"), ("broken", "32")):
-        assert main([*command, "--name", name, "--total-samples", length]) == 0
-    resumed = ["train", "--resume", "runs/broken", "--quiet", "--total-samples", "48"]
-    assert main(resumed) == 0
-    assert compare_runs(Path("runs/unbroken"), Path("runs/broken")).differences == []
 
 
 def test_a_model_that_is_not_whole_is_refused(here: Path, capsys: Output) -> None:
