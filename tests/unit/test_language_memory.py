@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -218,5 +219,27 @@ def test_a_scorer_that_fails_midway_ends_the_run_with_all_its_steps_saved(
         with pytest.raises(EnvironmentFault, match="KeyError"):
             train(config, tmp_path / "broken")
     assert RunReader.open(tmp_path / "broken").checkpoints.steps()[-1] == 3
+    resume(tmp_path / "broken")
+    assert compare_runs(tmp_path / "unbroken", tmp_path / "broken").differences == []
+
+
+def test_a_run_with_adapters_and_the_verifier_goes_on_exactly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sums = [{"prompt": f"{a}+{b}=", "answer": a + b} for a in range(10) for b in range(10)]
+    file = tmp_path / "sums.jsonl"
+    file.write_text("\n".join(map(json.dumps, sums)), encoding="utf-8")
+    config = _config(
+        advantage="group",
+        model__lora_rank=2,
+        problems__name="jsonl",
+        problems__path=str(file),
+        problems__scorer="math-verify",
+    )
+    train(config, tmp_path / "unbroken")
+    with monkeypatch.context() as patch:
+        _failing(patch, ppo, "losses_of", MemoryError(), call=7)
+        with pytest.raises(OutOfMemory):
+            train(config, tmp_path / "broken")
     resume(tmp_path / "broken")
     assert compare_runs(tmp_path / "unbroken", tmp_path / "broken").differences == []

@@ -10,7 +10,7 @@ import pytest
 
 from steadyrl.core.errors import ConfigError, EnvironmentFault
 from steadyrl.environments.language.addition import addition
-from steadyrl.environments.language.scorers import exact, find_scorer, last_number
+from steadyrl.environments.language.scorers import boxed, exact, find_scorer, last_number
 from steadyrl.environments.language.sorting import sorting
 from steadyrl.environments.language.tasks import (
     Problem,
@@ -119,6 +119,37 @@ def test_a_task_without_problems_is_refused(make: Any) -> None:
 )
 def test_the_last_number_decides(completion: str, answer: str, score: float) -> None:
     assert last_number(completion, answer) == score
+
+
+@pytest.mark.parametrize(
+    ("completion", "answer", "score"),
+    [
+        (r"so it is \boxed{42}.", "42", 1.0),
+        (r"\boxed{41}, no: \boxed{42}", "42", 1.0),
+        (r"\boxed{ \dfrac{1}{2} }", r"\frac{1}{2}", 1.0),
+        (r"\boxed{1,234}", r"\boxed{1234}", 1.0),
+        (r"\boxed{\left(1, 2\right)}", "(1,2)", 1.0),
+        (r"\boxed{0.5}", r"\frac{1}{2}", 0.0),
+        (r"\boxed{42", "42", 0.0),
+        ("42", "42", 0.0),
+        (r"\boxed{42}" + " and so on" * 40, "42", 0.0),
+        ("", "42", 0.0),
+    ],
+)
+def test_the_last_box_near_the_end_decides(completion: str, answer: str, score: float) -> None:
+    assert boxed(completion, answer) == score
+
+
+def test_the_verifier_knows_equal_values_in_other_words() -> None:
+    verify = find_scorer("math-verify")
+    assert verify(r"so it is \boxed{0.5}", r"$\frac{1}{2}$") == 1.0
+    assert verify("46", "46") == 1.0
+    assert verify("47", "46") == 0.0
+    assert verify("", "46") == 0.0
+
+
+def test_names_may_be_written_as_functions_are() -> None:
+    assert find_scorer("last_number") is find_scorer("last-number") is last_number
 
 
 def test_exact_ignores_white_space_at_the_ends_only() -> None:

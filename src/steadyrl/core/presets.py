@@ -8,7 +8,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from steadyrl.core.config import with_overrides
+from steadyrl.core.config import flatten, with_overrides
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.foreign_config import ForeignConfig
 from steadyrl.core.registry import ALGORITHMS, config_class
@@ -50,6 +50,13 @@ def parse_config(
     except ConfigError as error:
         raise ConfigError(f"{source}: {error}") from None
     return kind.parse(with_overrides(kind, values, overrides), source=source)
+
+
+def refuse_blanks(config: RunConfig) -> None:
+    """A value like <a folder ...> is a blank that a preset left, and says what belongs there."""
+    for name, value in flatten(config.plain()):
+        if isinstance(value, str) and value.startswith("<") and value.endswith(">"):
+            raise ConfigError(f"{name} is yours to give: {value[1:-1]} (--{name} PATH).")
 
 
 def _values_of(source: str | Path) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from steadyrl.algorithms.common.device import claim_device
 from steadyrl.core.config import LiveConfig
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.launch import launched
+from steadyrl.core.presets import refuse_blanks
 from steadyrl.core.records import Step
 from steadyrl.core.registry import trainer_of
 from steadyrl.core.run_config import ActingConfig, RunConfig
@@ -92,6 +93,7 @@ class Training:
 
 def prepare(config: RunConfig) -> Training:
     """Everything a run needs, at its beginning; whoever asks closes its `world`."""
+    refuse_blanks(config)
     training: Training = trainer_of(config.algorithm)(config, claim_device(config.compute))
     if training.processes.count != launched().count:
         training.world.close()

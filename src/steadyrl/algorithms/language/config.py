@@ -52,7 +52,9 @@ class ProblemsConfig(Settings):
         None, 'of jsonl: lines like {"prompt": ..., "answer": ...}', changes="start"
     )
     scorer: str = setting(
-        "exact", "of jsonl: exact, last_number, math_verify or module:function", changes="start"
+        "exact",
+        "of jsonl: exact, last-number, boxed, math-verify or module:function",
+        changes="start",
     )
     held_out_share: float = setting(
         0.1, "of the problems, never trained on", above=0.0, below=1.0, changes="start"
@@ -187,6 +189,27 @@ class LanguageConfig(RunConfig):
         if self.learning_rate_schedule == "cosine":
             return rate * 0.5 * (1.0 + math.cos(math.pi * min(1.0, progress)))
         return rate
+
+    @model_validator(mode="after")
+    def _does_something(self) -> Self:
+        """What is computed must have an effect, and groups must stay whole."""
+        if self.kl != "none" and self.kl_weight == 0.0:
+            raise ValueError(
+                f"kl = {self.kl} and kl_weight = 0: the reference would be asked and never pull. "
+                "Use kl = none, or a weight above 0."
+            )
+        if self.kl == "loss" and self.kl_kind == "k1":
+            raise ValueError(
+                "kl = loss and kl_kind = k1: the gradient of this estimator is zero on average, so "
+                "the reference would not pull. Use k2 or k3, or kl = reward."
+            )
+        size, group = self.minibatch_size, self.samples_per_prompt
+        if self.advantage == "group" and size is not None and size % group:
+            raise ValueError(
+                f"minibatch_size = {size} is no multiple of samples_per_prompt = {group}: "
+                "completions that are compared with each other belong into one optimiser step."
+            )
+        return self
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:

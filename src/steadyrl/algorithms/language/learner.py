@@ -19,6 +19,7 @@ from steadyrl.environments.language.fetch import model_folder
 from steadyrl.environments.language.generation import end_tokens
 from steadyrl.environments.language.models import load_model, tiny_model, with_lora
 from steadyrl.environments.language.policy import LanguagePolicy, Reference
+from steadyrl.environments.language.prompts import check_prompts
 from steadyrl.environments.language.sorting import sorting
 from steadyrl.environments.language.tasks import Problem, Task, alphabet, jsonl_task
 from steadyrl.environments.language.tokenizer import character_tokenizer
@@ -53,6 +54,7 @@ class LanguageLearner(Stateful):
         self.policy.checkpointing = config.model.recompute
         # Dropout is off in any mode; transformers computes activations again in this one only.
         self.policy.train(config.model.recompute)
+        check_prompts(self.policy, self.tokenizer, self.task, config.problems.max_new_tokens)
         self.ends = end_tokens(self.tokenizer, self.task.stop)
         self._reference: Reference | None = None
         self.weights = ModuleWeights(self.policy)

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from steadyrl.core.errors import ConfigError
 from steadyrl.environments.language.policy import LanguagePolicy
+from steadyrl.environments.language.prompts import encode_prompts
 from steadyrl.environments.language.sampling import Sampling, choose
 from steadyrl.nets.processes import ALONE, Processes
 
@@ -127,28 +128,6 @@ def generate(
             chosen = mine[start : start + at_once]
             _sample(policy, batch, chosen, draws[chosen].flatten(0, 1), sampling, ends)
     return batch.completed(mine, processes).completions(tokenizer, sampling, ends, stop)
-
-
-def encode_prompts(
-    policy: LanguagePolicy, tokenizer: Any, prompts: Sequence[str], max_new_tokens: int
-) -> list[list[int]]:
-    """Tokens of each prompt; one that cannot be written, or leaves no room, is refused."""
-    if not prompts:
-        raise ConfigError("there are no prompts to complete.")
-    try:
-        encoded: list[list[int]] = tokenizer(list(prompts))["input_ids"]
-    except Exception as error:
-        raise ConfigError(f"a prompt cannot be written in the model's tokens: {error}.") from error
-    for prompt, tokens in zip(prompts, encoded, strict=True):
-        if not tokens:
-            raise ConfigError(f"the prompt {prompt!r} is empty.")
-        if len(tokens) + max_new_tokens > policy.context:
-            raise ConfigError(
-                f"a prompt of {len(tokens)} tokens ({prompt[:40]!r}...) and max_new_tokens = "
-                f"{max_new_tokens} exceed the model's context of {policy.context} tokens. Shorten "
-                "either."
-            )
-    return encoded
 
 
 @dataclass(frozen=True)

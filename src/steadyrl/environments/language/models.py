@@ -61,14 +61,15 @@ def load_model(
 
     if not (folder / "config.json").is_file():
         raise ConfigError(
-            f"model = '{folder}': there is no language model in it. Give a folder that "
+            f"model.path = '{folder}': there is no language model in it. Give a folder that "
             "save_pretrained has written (config.json, weights, tokenizer)."
         )
     if not any(folder.glob("*.safetensors")) and not any(folder.glob("pytorch_model*.bin")):
-        raise ConfigError(f"model = '{folder}': its weights (model.safetensors) are missing.")
-    try:
-        with without_bars():
+        raise ConfigError(f"model.path = '{folder}': its weights (model.safetensors) are missing.")
+    with without_bars():
+        with _loading(folder, "its tokenizer (tokenizer.json) is missing or cannot be read"):
             tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        with _loading(folder, "it cannot be loaded"):
             model, loaded = AutoModelForCausalLM.from_pretrained(
                 folder,
                 dtype=dtype,
@@ -76,23 +77,30 @@ def load_model(
                 local_files_only=True,
                 output_loading_info=True,
             )
-    except Exception as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
-        raise ConfigError(f"model = '{folder}' cannot be loaded: {reason}") from error
     missing = sorted(loaded["missing_keys"])
     if missing:
         raise ConfigError(
-            f"model = '{folder}': {len(missing)} of its weights are missing, {missing[0]} first."
+            f"model.path = '{folder}': {len(missing)} of its weights are missing, {missing[0]} "
+            "first."
         )
     if tokenizer.pad_token_id is None:
         raise ConfigError(
-            f"model = '{folder}': its tokenizer has no padding token. Set one that is not the end "
-            "of text (tokenizer.pad_token = ...) and save the tokenizer again."
+            f"model.path = '{folder}': its tokenizer has no padding token. Set one that is not the "
+            "end of text (tokenizer.pad_token = ...) and save the tokenizer again."
         )
     tokenizer.padding_side = "left"
     remove_dropout(model)
     check_head(model, str(folder))
     return model, tokenizer
+
+
+@contextmanager
+def _loading(folder: Path, trouble: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        reason = str(error).strip().splitlines()[0].rstrip(" :") if str(error).strip() else error
+        raise ConfigError(f"model.path = '{folder}': {trouble}: {reason!s}.") from error
 
 
 def remove_dropout(model: Any) -> None:
@@ -114,8 +122,8 @@ def check_head(model: Any, name: str) -> None:
     expected = model(input_ids=tokens).logits[:, -1].float()
     if not torch.allclose(policy.logits(hidden), expected, rtol=1e-2, atol=1e-2):
         raise ConfigError(
-            f"model = '{name}' ({type(model).__name__}) changes its logits after the head (soft "
-            "capping or scaling), which is not supported."
+            f"model.path = '{name}' ({type(model).__name__}) changes its logits after the head "
+            "(soft capping or scaling), which is not supported."
         )
 
 

@@ -75,8 +75,8 @@ class ProblemSet:
             found: Any = self.scorer(completion, answer)
         except Exception as error:
             raise EnvironmentFault(
-                f"{where} raised {type(error).__name__}: {error}. A scorer must return a number "
-                "for every text, also for an empty one."
+                f"{where} raised {type(error).__name__}: {' '.join(str(error).split())}. A scorer "
+                "must return a number for every text, also for an empty one."
             ) from error
         try:
             score = float(found)
@@ -120,7 +120,10 @@ def jsonl_task(
                 f"'{path}' holds {len(problems)} problems, too few to set {held_out_share:g} of "
                 "them apart. Give a file of held-out problems or more lines."
             )
-    return ProblemSet(path.stem, train, apart, find_scorer(scorer), scorer, stop)
+    task = ProblemSet(path.stem, train, apart, find_scorer(scorer), scorer, stop)
+    for text in ("", train[0].answer):  # a scorer that cannot work is found out before any training
+        task.score(text, train[0].answer)
+    return task
 
 
 def read_problems(path: Path) -> list[Problem]:
