@@ -1,15 +1,19 @@
-"""Preflight: a few hundred real steps that test invariants before the budget is spent."""
+"""Preflight: a few hundred real steps, or updates, that test laws before the budget is spent."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import closing
+from typing import Any
 
 import numpy as np
 
-from steadyrl.algorithms.common.training import prepare
+from steadyrl.algorithms.common.training import Training, prepare
 from steadyrl.core.errors import SteadyError
 from steadyrl.core.run_config import EnvironmentConfig, RunConfig
+from steadyrl.core.traits import Trait
 from steadyrl.environments.envs import Envs
+from steadyrl.experiments.language_preflight import ROWS, language_concerns
 from steadyrl.maths.horizon import horizon
 from steadyrl.stability.check import Concern
 from steadyrl.stability.detectors import DEFAULT
@@ -18,6 +22,9 @@ from steadyrl.stability.monitor import Monitor
 UPDATES = 300  # environment steps after learning has begun
 INVARIANTS = ("D001", "D002", "D012", "D017", "D018", "D019", "D020")
 RANDOM_STEPS = 2000
+
+# What must hold before the first step, by the trait that makes it a law.
+LAWS: dict[Trait, Callable[[Training], list[Concern]]] = {"language": language_concerns}
 
 
 def preflight(config: RunConfig) -> list[Concern]:
@@ -35,18 +42,37 @@ def _training_concerns(config: RunConfig) -> list[Concern]:
     changes = {config.unit.setting: length, "evaluation.episodes": 0}
     if config.has("log_every"):
         changes["log_every"] = max(20, config.value_of("environment.count", 1))
+    if config.has("prompts_per_update"):
+        changes |= _few_completions(config)
     short = config.replaced(changes)
     rules = [rule for rule in DEFAULT if rule.id in INVARIANTS]
     monitor = Monitor(short, detectors=rules)
     training = prepare(short)
+    concerns = []
     with closing(training.world):
+        for trait, laws in LAWS.items():
+            if trait in (short.traits or ()):
+                concerns += laws(training)
         for step in training.steps:
             monitor.observe(step)
     texts = {rule.id: rule for rule in rules}
-    return [
+    return concerns + [
         _concern(f.rule, f.name, f.severity, f.message, texts[f.rule].why, "Fix the code.")
         for f in monitor.findings
     ]
+
+
+def _few_completions(config: RunConfig) -> dict[str, Any]:
+    """Three updates of few completions, which fit into memory at once if those of a run do."""
+    together = config.value_of("samples_per_prompt", 1)
+    rows = min(ROWS, config.value_of("micro_batch_size") or ROWS)
+    prompts = max(rows // together, 2)
+    return {
+        "prompts_per_update": prompts,
+        "minibatch_size": None,
+        "micro_batch_size": None,
+        config.unit.setting: 3 * prompts * together,
+    }
 
 
 def _environment_concerns(config: RunConfig) -> list[Concern]:
