@@ -13,6 +13,7 @@ from steadyrl.core.signals import CATALOGUE
 from steadyrl.stability.detectors import DEFAULT, OPTIONAL
 from steadyrl.stability.monitor import Monitor
 from tests.rules.limits import CASES, Signals
+from tests.rules.limits_met import MET_CASES
 from tests.rules.limits_of_policies import POLICY_CASES
 from tests.rules.test_rules import algorithm_with, config_of
 
@@ -41,7 +42,9 @@ def longest(signals: Signals) -> int:
     return max((len(v) for v in signals.values() if isinstance(v, Sequence)), default=60)
 
 
-@pytest.mark.parametrize("case", CASES + POLICY_CASES, ids=lambda case: f"{case.rule} {case.about}")
+@pytest.mark.parametrize(
+    "case", CASES + POLICY_CASES + MET_CASES, ids=lambda case: f"{case.rule} {case.about}"
+)
 def test_a_rule_speaks_from_its_limit_on_and_not_before(case: Any) -> None:
     length = case.at or longest(case.signals)
     found = findings(case.rule, case.signals, length, case.per_step)
@@ -136,6 +139,12 @@ def test_a_finding_is_as_severe_as_what_was_seen(
 ) -> None:
     found = findings(rule, signals, longest(signals))
     assert [finding.severity for finding in found][-1:] == ([severity] if severity else [])
+
+
+def test_by_how_much_gradients_are_clipped_is_told() -> None:
+    clipped: Signals = {"critic.gradient_norm": 50.0, "setting.gradient_clip": 0.25}
+    (found,) = findings("D026", clipped, 10)
+    assert "to 1/200 of its norm" in found.message
 
 
 def test_worse_findings_of_one_rule_come_when_their_own_limits_are_passed() -> None:
