@@ -118,6 +118,9 @@ def test_a_rule_bears_with_as_many_better_values_as_it_says(row: Row) -> None:
 
 # The severity that the newest finding has.
 LEVELS: list[tuple[str, Signals, str | None]] = [
+    ("D010", {"rollout.terminated_share": 1.0, "eval.length_mean": 200.0,
+              "rollout.length_mean": [*[100.0] * 5, *[70.0] * 20],
+              "rollout.reward_mean": [*[-1.0] * 5, *[-1.02] * 20]}, "severe"),
     ("D017", {"observation.constant_share": 1.0}, "severe"),
     ("D017", {"observation.constant_share": 0.99}, "warning"),
     ("D033", {"machine.disk_free_gb": 1.0}, None),
@@ -130,7 +133,7 @@ LEVELS: list[tuple[str, Signals, str | None]] = [
     ("D140", {"language.equal_groups_share": 0.96}, "severe"),
     ("D142", {"language.reference_kl": 5.0}, "warning"),
     ("D142", {"language.reference_kl": 5.1}, "severe"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("rule", "signals", "severity"), LEVELS)
@@ -141,10 +144,18 @@ def test_a_finding_is_as_severe_as_what_was_seen(
     assert [finding.severity for finding in found][-1:] == ([severity] if severity else [])
 
 
-def test_by_how_much_gradients_are_clipped_is_told() -> None:
-    clipped: Signals = {"critic.gradient_norm": 50.0, "setting.gradient_clip": 0.25}
-    (found,) = findings("D026", clipped, 10)
-    assert "to 1/200 of its norm" in found.message
+SAID: list[tuple[str, Signals, str]] = [
+    ("D026", {"critic.gradient_norm": [50.0] * 10, "setting.gradient_clip": 0.25}, "to 1/200 of"),
+    ("D104", {"policy.entropy_share": [0.04, 0.03, 0.02, 0.03, 0.01], "eval.return_mean": 1.0},
+     "has 1.0% of its possible entropy left"),
+    ("D104", {"policy.std": [*[2.0] * 5, 0.1, 0.12, 0.14, 0.16, 0.18], "eval.return_mean": 1.0},
+     "has 9.0% of its first standard deviation left"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rule", "signals", "said"), SAID)
+def test_a_finding_says_what_its_evidence_comes_to(rule: str, signals: Signals, said: str) -> None:
+    assert [said in f.message for f in findings(rule, signals, longest(signals))] == [True]
 
 
 def test_worse_findings_of_one_rule_come_when_their_own_limits_are_passed() -> None:
