@@ -188,7 +188,8 @@ def _chosen(
 ) -> Iterator[Known]:
     """Tests that reach the fault: those that found one here before, then the most specific.
 
-    What stands outside of functions is also read by tests that call none (of rules' declarations).
+    What stands outside of functions is also read by tests that call none (of rules' declarations);
+    there are many of them, so they come last.
     """
     first, last = mutant.scope
     here = [test for test in tests if any(name == str(file) for name, _ in test.calls)]
@@ -202,7 +203,7 @@ def _chosen(
     left = seconds
     for test in sorted(
         called or here,  # what runs at import is called by no test
-        key=lambda t: (-kills[file, t.item.nodeid], max(1, len(t.calls)) * (t.seconds + 0.01)),
+        key=lambda t: (-kills[file, t.item.nodeid], not t.calls, len(t.calls) * (t.seconds + 0.01)),
     ):
         if test.seconds <= left:
             left -= test.seconds

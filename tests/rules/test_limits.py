@@ -14,6 +14,7 @@ from steadyrl.stability.detectors import DEFAULT, OPTIONAL
 from steadyrl.stability.monitor import Monitor
 from tests.rules.language_limits import CASES as LANGUAGE_CASES
 from tests.rules.limits import CASES, Signals
+from tests.rules.limits_met import MET_CASES
 from tests.rules.limits_of_policies import POLICY_CASES
 from tests.rules.test_rules import algorithm_with, config_of
 
@@ -43,7 +44,9 @@ def longest(signals: Signals) -> int:
 
 
 @pytest.mark.parametrize(
-    "case", CASES + POLICY_CASES + LANGUAGE_CASES, ids=lambda case: f"{case.rule} {case.about}"
+    "case",
+    CASES + POLICY_CASES + LANGUAGE_CASES + MET_CASES,
+    ids=lambda case: f"{case.rule} {case.about}",
 )
 def test_a_rule_speaks_from_its_limit_on_and_not_before(case: Any) -> None:
     length = case.at or longest(case.signals)
@@ -120,6 +123,9 @@ def test_a_rule_bears_with_as_many_better_values_as_it_says(row: Row) -> None:
 
 # The severity that the newest finding has.
 LEVELS: list[tuple[str, Signals, str | None]] = [
+    ("D010", {"rollout.terminated_share": 1.0, "eval.length_mean": 200.0,
+              "rollout.length_mean": [*[100.0] * 5, *[70.0] * 20],
+              "rollout.reward_mean": [*[-1.0] * 5, *[-1.02] * 20]}, "severe"),
     ("D017", {"observation.constant_share": 1.0}, "severe"),
     ("D017", {"observation.constant_share": 0.99}, "warning"),
     ("D033", {"machine.disk_free_gb": 1.0}, None),
@@ -134,7 +140,7 @@ LEVELS: list[tuple[str, Signals, str | None]] = [
     ("D142", {"language.reference_kl": 5.1}, "severe"),
     ("D149", {"language.sampler_gap": 0.2}, "warning"),
     ("D149", {"language.sampler_gap": 0.21}, "severe"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("rule", "signals", "severity"), LEVELS)
@@ -143,6 +149,20 @@ def test_a_finding_is_as_severe_as_what_was_seen(
 ) -> None:
     found = findings(rule, signals, longest(signals))
     assert [finding.severity for finding in found][-1:] == ([severity] if severity else [])
+
+
+SAID: list[tuple[str, Signals, str]] = [
+    ("D026", {"critic.gradient_norm": [50.0] * 10, "setting.gradient_clip": 0.25}, "to 1/200 of"),
+    ("D104", {"policy.entropy_share": [0.04, 0.03, 0.02, 0.03, 0.01], "eval.return_mean": 1.0},
+     "has 1.0% of its possible entropy left"),
+    ("D104", {"policy.std": [*[2.0] * 5, 0.1, 0.12, 0.14, 0.16, 0.18], "eval.return_mean": 1.0},
+     "has 9.0% of its first standard deviation left"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rule", "signals", "said"), SAID)
+def test_a_finding_says_what_its_evidence_comes_to(rule: str, signals: Signals, said: str) -> None:
+    assert [said in f.message for f in findings(rule, signals, longest(signals))] == [True]
 
 
 def test_worse_findings_of_one_rule_come_when_their_own_limits_are_passed() -> None:

@@ -10,14 +10,9 @@ from steadyrl.stability.window import Window
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     """Nearly all updates are clipped, by a large factor."""
-    if not window.has("setting.gradient_clip"):
-        return None
-    steps = int(limits["steps"])
-    norms, clip = (
-        window.last("critic.gradient_norm", steps),
-        window.latest("setting.gradient_clip", 0.0),
-    )
-    if len(norms) < steps or clip <= 0 or float(norms.min()) < limits["factor"] * clip:
+    steps, clip = int(limits["steps"]), window.latest("setting.gradient_clip")
+    norms = window.last("critic.gradient_norm", steps)
+    if len(norms) < steps or not clip > 0 or float(norms.min()) < limits["factor"] * clip:
         return None
     factor = float(norms.min()) / clip
     return Sighting(

@@ -19,7 +19,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
         window.last("rollout.length_mean", steps),
         window.last("rollout.terminated_share", steps),
     )
-    if len(lengths) < steps or len(ends) < steps or window.step is None:
+    if len(lengths) < steps or len(ends) < steps:
         return None
     many = window.last("rollout.length_mean", int(limits["severe_steps"]))
     first = window.first("rollout.length_mean")
@@ -35,7 +35,8 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     )
     if now >= 0 or now > before * limits["reward_ratio"]:
         return None
-    held = len(many) == limits["severe_steps"] and float(many.max()) <= limits["of_first"] * first
+    # While there are fewer, the beginning is one of them and is not short of itself.
+    held = float(many.max()) <= limits["of_first"] * first
     held = held or window.progress >= limits["late"]  # no beginning's dip any more
     return Sighting(
         f"episodes end after {latest:.0f} steps ({best:.0f} at best, {first:.0f} at first) and a "
