@@ -17,7 +17,7 @@ from typing import Any
 
 from steadyrl.algorithms.common.training import Training, prepare
 from steadyrl.core.config import refuse_at_a_fork
-from steadyrl.core.errors import CheckpointError, SteadyError, TrainingDiverged
+from steadyrl.core.errors import CheckpointError, OutOfMemory, SteadyError, TrainingDiverged
 from steadyrl.core.launch import launched
 from steadyrl.core.records import RunSummary
 from steadyrl.core.run_config import RunConfig
@@ -152,6 +152,8 @@ def drive(
         message = str(error)
         if status == "failed":
             _save_what_stands(error, scribe, store)
+        if isinstance(error, OutOfMemory):
+            scribe.tell_memory(error)  # after the checkpoint: a resume leaves it behind
         raise
     finally:
         summary = scribe.finish(status, message)

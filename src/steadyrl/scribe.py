@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from steadyrl.algorithms.common.training import Training
-from steadyrl.core.errors import SteadyError, TrainingDiverged
+from steadyrl.core.errors import OutOfMemory, SteadyError, TrainingDiverged
 from steadyrl.core.final import final_mean
 from steadyrl.core.machine import MachineMeter
 from steadyrl.core.records import (
@@ -25,10 +25,12 @@ from steadyrl.core.records import (
 )
 from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.controllers import CONTROLLERS
+from steadyrl.stability.detectors.memory_exhausted import RULE as MEMORY
 from steadyrl.stability.detectors.non_finite import RULE as NON_FINITE
 from steadyrl.stability.guard import MAX_ACTIONS, Action, choose_action
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.probes import ask_all
+from steadyrl.stability.rules import Detector
 from steadyrl.store.black_box import BLACK_BOX_STEPS, write_black_box
 from steadyrl.store.writer import RunWriter
 
@@ -121,11 +123,18 @@ class Scribe:
 
     def survive(self, error: TrainingDiverged, controls: Controls, observers: Observers) -> bool:
         """After divergence: open the black box, and go on from a good checkpoint if allowed."""
-        at = self._last or Step(0, 0, 0.0, {})
-        finding = self._monitor.tell(NON_FINITE, str(error), at)
-        self._store.append_event("finding", at.index, **_but(finding.to_json(), "step"))
-        self.respond([finding], controls, observers)
+        self.respond([self._tell(NON_FINITE, error)], controls, observers)
         return self._guard == "act" and not controls.stopping
+
+    def tell_memory(self, error: OutOfMemory) -> None:
+        """After an update that did not fit: a finding, so that a diagnosis says what would."""
+        self._tell(MEMORY, error)
+
+    def _tell(self, rule: Detector, error: SteadyError) -> Finding:
+        at = self._last or Step(0, 0, 0.0, {})
+        finding = self._monitor.tell(rule, str(error), at)
+        self._store.append_event("finding", at.index, **_but(finding.to_json(), "step"))
+        return finding
 
     def respond(self, findings: list[Finding], controls: Controls, observers: Observers) -> None:
         """On a severe finding: look closer, then nothing, stop, or try an automatic remedy."""

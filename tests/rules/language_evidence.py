@@ -10,6 +10,7 @@ LENGTHS = {"language.length_mean": 5.0}
 NORMS = {"policy.gradient_norm_max": [1.0, 1.0, 10.1]}
 
 WEIGHED = [
+    Weighed("C231", "D034", {}, 0.9),
     Weighed("C272", "D142", {}, 0.45),
     Weighed("C272", "D142", {"kl": "none"}, 0.5, 2, ours=True),
     Weighed("C272", "D142", {"kl": "loss", "kl_weight": 0.09}, 0.45, 2, ours=True),

@@ -124,6 +124,23 @@ PROPOSALS: dict[str, tuple[str, list[tuple[Any, Any]]]] = {
         ({"kl": "loss", "kl_weight": 0.02}, None),
         ({"kl": "reward", "kl_weight": 0.03}, {"kl_weight": 0.02}),
     ]),
+    "R370": ("language", [
+        *of("micro_batch_size", [1], {2: 1, 128: 64}),
+        ({"prompts_per_update": 16, "samples_per_prompt": 2}, {"micro_batch_size": 16}),
+        ({"prompts_per_update": 16, "minibatch_size": 8}, {"micro_batch_size": 4}),
+    ]),
+    "R371": ("language", [
+        ({"sample_at_once": 256, "samples_per_prompt": 8}, {"sample_at_once": 128}),
+        ({"sample_at_once": 15, "samples_per_prompt": 8}, {"sample_at_once": 8}),
+        ({"sample_at_once": 8, "samples_per_prompt": 8}, None),
+    ]),
+    "R372": ("language", [
+        ({"model": {"recompute": False}}, {"model.recompute": True}),
+        ({"model": {"recompute": True}}, None),
+    ]),
+    "R373": ("language", [
+        ({"model": {"chunk": 256}}, {"model.chunk": 128}), ({"model": {"chunk": 1}}, None),
+    ]),
 }  # fmt: skip
 
 # Remedies of several kinds of run, as language models take them.

@@ -43,6 +43,7 @@ HEALTHY: Mapping[str, Value] = {
     "machine.cpu_share": 0.98,
     "machine.swap_mb_per_second": 0.0,
     "machine.disk_free_gb": 50.0,
+    "machine.memory_free_share": 0.5,
     "rollout.length_mean": 100.0,
     "rollout.terminated_share": 0.0,
     "rollout.reward_mean": -1.0,
@@ -200,6 +201,10 @@ TRACES: Mapping[str, tuple[Trace, Trace]] = {
     "D032": (
         trace(machine__swap_mb_per_second=20.0),
         trace(machine__swap_mb_per_second=lambda i: 20.0 * (i % 9 == 0)),
+    ),
+    "D034": (
+        trace(machine__memory_free_share=lambda i: 0.02 if i < 30 else 0.005),
+        trace(machine__memory_free_share=0.05),
     ),
     "D033": (trace(machine__disk_free_gb=0.5), trace(machine__disk_free_gb=3.0)),
     "D040": (trace(critic__loss=12_000.0), trace(critic__loss=9_000.0)),

@@ -98,8 +98,12 @@ def test_a_run_out_of_memory_goes_on_as_if_it_had_never_been(
     verdict = judge(tmp_path / "broken")
     assert verdict.headline == "failed"
     assert "micro_batch_size = 8" in verdict.sentence
+    assert "D034" in [finding.rule for finding in verdict.machine]  # a busy machine finds more
+    assert "C231" in [diagnosis.cause for diagnosis in verdict.machine_diagnoses]
+    assert verdict.changes["R370"] == "micro_batch_size None -> 8"
     resume(tmp_path / "broken")
     assert compare_runs(tmp_path / "unbroken", tmp_path / "broken").differences == []
+    assert "D034" not in [finding.rule for finding in judge(tmp_path / "broken").machine]
 
 
 def test_a_resume_may_change_what_only_memory_depends_on(tmp_path: Path, capsys: Output) -> None:

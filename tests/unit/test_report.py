@@ -26,6 +26,7 @@ def test_the_page_is_self_contained_and_shows_every_run(small_config: Make, tmp_
     assert not re.search(r"<(script|link|img)[^>]+(src|href)=", text)
     assert "<b>second" not in text
     assert "critic.loss" in text
+    assert text.count("<td>Evaluation is on</td>") == 2  # of each run's checklist
     assert text.count('"name": "first"') > 20
 
 

@@ -1,4 +1,4 @@
-"""What the machine is doing while we train: load, our share of it, swap traffic, free disk."""
+"""What the machine is doing while we train: load, our share of it, memory, free disk."""
 
 from __future__ import annotations
 
@@ -32,9 +32,11 @@ class MachineMeter:
         if seconds < EVERY_SECONDS:
             return {}
         cpu, swapped = time.process_time(), self._swap_bytes()
+        memory = psutil.virtual_memory()
         signals = {
             "machine.cpu_share": (cpu - self._cpu) / seconds,
             "machine.load_per_core": psutil.getloadavg()[0] / (os.cpu_count() or 1),
+            "machine.memory_free_share": memory.available / memory.total,
             "machine.swap_mb_per_second": (swapped - self._swapped) / seconds / 1e6,
         }
         with suppress(OSError):  # the folder may be gone; that is for its writer to say

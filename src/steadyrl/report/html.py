@@ -14,11 +14,12 @@ from steadyrl.core.config import flatten
 from steadyrl.core.errors import StoreError
 from steadyrl.core.records import Diagnosis, Finding, Step
 from steadyrl.core.signals import CATALOGUE
-from steadyrl.judging import Recorded, judge
+from steadyrl.judging import Recorded, judged
 from steadyrl.report.curves import Curve, Trace, curve
 from steadyrl.report.findings import told_settings
 from steadyrl.report.names import distinct_names
 from steadyrl.report.page import Chart, legend, number, write_page
+from steadyrl.stability.checklists import Line, go_through
 from steadyrl.stability.explain import headline
 from steadyrl.stability.remedies import REMEDIES
 from steadyrl.store.foreign.run import ForeignRun
@@ -49,6 +50,13 @@ GROUPS = {
         "trpo.line_search_success",
         "trpo.step_fraction",
     ),
+    "Completions": (
+        "language.accuracy",
+        "language.length_mean",
+        "language.cut_share",
+        "language.reference_kl",
+        "language.equal_groups_share",
+    ),
     "Values": ("q.mean", "q.abs_max", "q.bound_ratio", "td.target_std"),
     "Gradients": (
         "critic.gradient_norm",
@@ -59,6 +67,7 @@ GROUPS = {
         "value.gradient_norm",
     ),
 }
+MARKS = {True: "✓", False: "✗", None: "-"}
 FACTS = ("run", "status", "task", "seed", "taken", "seconds", "final return", "best")
 Row = tuple[str, ...]
 
@@ -93,7 +102,7 @@ def write_report(stores: Sequence[Recorded], output: Path | None = None) -> Path
             )
     names = distinct_names([store.path for store in stores])
     title = ", ".join(names) if len(names) <= 3 else f"{len(names)} runs"
-    verdicts = [_verdict(name, judge(store)) for name, store in zip(names, stores, strict=True)]
+    verdicts = [_judged(name, store) for name, store in zip(names, stores, strict=True)]
     runs = show_runs(stores)
     return write_page(path, "report", title, runs.charts, verdicts=verdicts, runs=runs)
 
@@ -153,6 +162,16 @@ def _sections(series: Mapping[str, Sequence[Step]], unit: str) -> list[tuple[str
         if charts:
             sections.append((heading, charts))
     return sections
+
+
+def _judged(name: str, store: Recorded) -> dict[str, Any]:
+    """Verdict and checklist of a run; of other programs' runs the budget is seldom known."""
+    found = judged(store)
+    lines: list[Line] = []
+    if isinstance(store, RunReader) and found.config.budget:
+        lines = go_through(found.config, list(store.steps()), found.verdict.findings)
+    rows = [(line.phase, MARKS[line.passed], line.statement, line.seen) for line in lines]
+    return {**_verdict(name, found.verdict), "checklist": rows}
 
 
 def _verdict(name: str, verdict: Verdict) -> dict[str, Any]:

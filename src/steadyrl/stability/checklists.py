@@ -7,9 +7,8 @@ of signals, so that any algorithm that measures them is asked.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
@@ -17,8 +16,9 @@ from steadyrl.core.records import Finding, Step
 from steadyrl.core.run_config import RunConfig
 from steadyrl.maths.robust import Floats, trend
 from steadyrl.stability.check import check_config
+from steadyrl.stability.checklist_record import NOT_REACHED, Answer, Ask, Item, Phase, Record
+from steadyrl.stability.language_checklist import LANGUAGE_ITEMS
 
-Phase = Literal["before", "early", "middle", "late"]
 PHASES: tuple[Phase, ...] = ("before", "early", "middle", "late")
 # Shares of the budget at which a phase begins and ends.
 BOUNDS: dict[Phase, tuple[float, float]] = {
@@ -26,51 +26,6 @@ BOUNDS: dict[Phase, tuple[float, float]] = {
     "middle": (0.15, 0.6),
     "late": (0.6, math.inf),  # the last update may pass the budget, and a run may be extended
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """Passed, failed, or (None) not measured; and what was seen."""
-
-    passed: bool | None
-    seen: str
-
-
-NOT_REACHED = Answer(None, "not reached")
-
-
-@dataclass(frozen=True)
-class Record:
-    """What there is of a phase to be asked about."""
-
-    config: RunConfig
-    steps: Sequence[Step]  # of the phase
-    earlier: Sequence[Step]
-    findings: Sequence[Finding]  # of the phase
-
-    def values(self, name: str, *, earlier: bool = False) -> Floats:
-        """A signal's values in the phase, or before it; those that are numbers."""
-        steps = self.earlier if earlier else self.steps
-        found = np.array([s.signals[name] for s in steps if name in s.signals], dtype=np.float64)
-        return found[np.isfinite(found)]
-
-    def not_measured(self, name: str) -> Answer | None:
-        """The phase lies ahead; or, if the run had its chance, the signal is not one of its own."""
-        if self.steps or (self.earlier and not any(name in s.signals for s in self.earlier)):
-            return None
-        return NOT_REACHED
-
-
-Ask = Callable[[Record], Answer | None]  # None: does not concern this run
-
-
-@dataclass(frozen=True)
-class Item:
-    """One line of a checklist."""
-
-    phase: Phase
-    statement: str
-    ask: Ask
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +41,7 @@ class Line:
 def go_through(config: RunConfig, steps: Sequence[Step], findings: Sequence[Finding]) -> list[Line]:
     """Every item that concerns the run, phase by phase; phases not reached are not measured."""
     total, lines = config.budget, []
-    for item in ITEMS:
+    for item in sorted(ITEMS, key=lambda item: PHASES.index(item.phase)):
         start, end = BOUNDS.get(item.phase, (0.0, 0.0))
         record = Record(
             config,
@@ -107,7 +62,7 @@ def _no_objection(record: Record) -> Answer:
 
 
 def _evaluated(record: Record) -> Answer | None:
-    if not record.config.is_a("acts"):
+    if not (record.config.is_a("acts") or record.config.is_a("language")):
         return None
     episodes = record.config.evaluation.episodes
     return Answer(episodes > 0, f"{episodes} episodes per evaluation")
@@ -167,7 +122,9 @@ def _not_falling(record: Record) -> Answer:
     return Answer(not falls, f"{values[0]:,.4g} to {values[-1]:,.4g}")
 
 
-def _rises(record: Record) -> Answer:
+def _rises(record: Record) -> Answer | None:
+    if record.config.is_a("language"):
+        return None  # the most likely answers may be right from the start: it has its own item
     values = record.values("eval.return_mean")
     before = record.values("eval.return_mean", earlier=True)
     if not record.steps:
@@ -204,7 +161,15 @@ def _calm(record: Record) -> Answer:
     return Answer(not severe, ", ".join(severe) or "none")
 
 
+def _explain(record: Record) -> Answer | None:
+    """Not asked of language models: whether a sampled answer is right is mostly chance."""
+    ask = _bounded("value.explained_variance", "of the variance", low=0.0)
+    return None if record.config.is_a("language") else ask(record)
+
+
 def _learned(record: Record) -> Answer | None:
+    if record.config.is_a("language"):
+        return None
     values = record.values("value.explained_variance")
     if not len(values):
         return record.not_measured("value.explained_variance")
@@ -238,15 +203,12 @@ ITEMS: tuple[Item, ...] = (
         "Line searches succeed",
         _mostly("trpo.line_search_success", 0.7),
     ),
-    Item(
-        "middle",
-        "The values explain the returns",
-        _bounded("value.explained_variance", "of the variance", low=0.0),
-    ),
+    Item("middle", "The values explain the returns", _explain),
     Item("middle", "|Q| stays within its bound", _bounded("q.bound_ratio", "of it", high=1.2)),
     Item("middle", "Nothing severe", _calm),
     Item("late", "What was gained is kept", _holds),
     Item("late", "KL per update stays below 0.1", _bounded("policy.kl", "nats", high=0.1)),
     Item("late", "|Q| stays within its bound", _bounded("q.bound_ratio", "of it", high=1.2)),
     Item("late", "Nothing severe", _calm),
+    *LANGUAGE_ITEMS,
 )

@@ -30,6 +30,14 @@ SIGNALS = (
         deterministic=False,
     ),
     signal(
+        "machine.memory_free_share",
+        "share of the machine's memory that is not in use",
+        "share",
+        "machine/memory_free_share",
+        "last",
+        deterministic=False,
+    ),
+    signal(
         "machine.swap_mb_per_second",
         "memory moved to and from swap",
         "MB/s",

@@ -31,6 +31,7 @@ from steadyrl.stability.causes import (
     length_limit_too_low,
     machine_overloaded,
     mask_wrong,
+    memory_too_small,
     objectives_differ,
     observation_not_updated,
     observations_unscaled,
@@ -118,4 +119,5 @@ CAUSES = (
     reward_misleads.CAUSE,
     reference_too_strong.CAUSE,
     machine_overloaded.CAUSE,
+    memory_too_small.CAUSE,
 )

@@ -30,6 +30,7 @@ from steadyrl.stability.detectors import (
     lengths_swing,
     line_search_fails,
     loss_jumps,
+    memory_exhausted,
     memory_short,
     no_progress,
     noise_amplified,
@@ -133,6 +134,7 @@ DEFAULT = (
     cores_oversubscribed.RULE,
     swapping.RULE,
     disk_low.RULE,
+    memory_exhausted.RULE,
 )
 
 OPTIONAL = (document_gates.RULE,)
