@@ -275,7 +275,7 @@ BAD_ON_POLICY: dict[str, tuple[str, dict[str, Any]]] = {
         {"prompts_per_update": 8, "minibatch_size": None, "micro_batch_size": None},
     ),
     "S021": ("language/tiny", {"top_p": 0.9}),
-    "S022": ("language/tiny", {"kl_weight": 0.0}),
+    "S022": ("language/tiny", {"kl_weight": 5.0}),
     "S023": ("language/tiny", {"gradient_clip": None}),
     "S024": ("language/tiny", {"problems.max_new_tokens": 3}),
     "S018": ("bc/five-trajectories", {"demonstrations.trajectories": 1}),

@@ -67,7 +67,7 @@ def test_losses_divided_by_the_part_at_hand_are_noticed(monkeypatch: pytest.Monk
 def _after_sampling(
     monkeypatch: pytest.MonkeyPatch, change: Callable[[LanguageLearner, Sampled], Sampled]
 ) -> None:
-    inner = language_preflight.sample
+    inner = ppo.sample
 
     def sampled(learner: LanguageLearner, config: LanguageConfig) -> Sampled:
         return change(learner, inner(learner, config))

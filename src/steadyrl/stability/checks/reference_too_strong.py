@@ -1,4 +1,4 @@
-"""S022: A reference is asked for and has no say."""
+"""S022: A reference that has nearly the only say."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from steadyrl.stability.rules import Check, Sighting
 def check(config: RunConfig) -> Sighting | None:
     """Read from the config alone."""
     where, weight = config.value_of("kl"), config.value_of("kl_weight")
-    if where == "none" or 0.0 < weight <= 1.0:
+    if where == "none" or weight <= 1.0:
         return None
     return Sighting(f"kl is {where} and kl_weight {weight:g}", {"kl_weight": weight})
 
 
 CHECK = Check(
     id="S022",
-    name="reference-without-pull",
+    name="reference-too-strong",
     severity="warning",
-    concern="A reference is asked for and has no say, or has nearly the only one.",
-    why="With a weight of 0 its pass is paid for and nothing is held back; with more than 1 the "
-    "model stays where it is.",
-    remedy="Use 0.01 to 0.1, or kl none.",
+    concern="The reference has nearly the only say.",
+    why="With a KL weight above 1 a token that the reference finds unlikely costs more than a "
+    "right answer earns, and the model stays where it is.",
+    remedy="Use 0.01 to 0.1.",
     check=check,
     needs=("kl", "kl_weight"),
     traits=("language",),
