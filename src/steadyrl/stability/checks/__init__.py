@@ -20,7 +20,7 @@ from steadyrl.stability.checks import (
     learning_rate_extreme,
     learning_starts_early,
     noise_extreme,
-    reference_too_strong,
+    reference_weight_extreme,
     sampling_narrowed,
     tau_extreme,
     termination_is_free,
@@ -51,7 +51,7 @@ CHECKS = (
     batch_of_the_data.CHECK,
     completions_few.CHECK,
     sampling_narrowed.CHECK,
-    reference_too_strong.CHECK,
+    reference_weight_extreme.CHECK,
     gradients_free.CHECK,
     answers_cut.CHECK,
 )

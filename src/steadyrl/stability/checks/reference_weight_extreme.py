@@ -16,7 +16,7 @@ def check(config: RunConfig) -> Sighting | None:
 
 CHECK = Check(
     id="S022",
-    name="reference-too-strong",
+    name="reference-weight-extreme",
     severity="warning",
     concern="The reference has nearly the only say.",
     why="With a KL weight above 1 a token that the reference finds unlikely costs more than a "
