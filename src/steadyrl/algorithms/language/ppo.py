@@ -73,7 +73,8 @@ def train_language(
     """
     while clock.steps_taken < live.now.total_samples:
         config, meter, started = live.now, Meter(), time.perf_counter()
-        meter.add(learner.warm_up(config))
+        if learner.updates == 0:
+            meter.add(begin(learner, config))
         taken_before = clock.steps_taken
         completions, scores = sample(learner, config)
         meter.add(describe(completions, scores))
@@ -91,6 +92,12 @@ def train_language(
             taken_before=taken_before,
             evaluate=partial(evaluate, learner, config),
         )
+
+
+def begin(learner: LanguageLearner, config: LanguageConfig) -> dict[str, float]:
+    """How many held-out answers are right before any reward, and after a warm start if any."""
+    warmed = learner.warm_up(config)
+    return warmed or {"language.accuracy_untrained": evaluate(learner, config)["language.accuracy"]}
 
 
 def sample(learner: LanguageLearner, config: LanguageConfig) -> tuple[Completions, Tensor]:
