@@ -30,7 +30,6 @@ from steadyrl.maths.noise_scale import (
 )
 from steadyrl.store.reader import RunReader
 
-SCHEMES = ("drawn", "trajectory")
 STRETCH = 32  # samples of one micro-batch, long enough for neighbours to resemble each other
 
 
@@ -121,7 +120,7 @@ def _measure(
     generator = np.random.default_rng(derived_seed(config.seed, "noise"))
     batch = config.samples_per_gradient
     parts = []
-    for scheme in SCHEMES:
+    for scheme in training.schemes:
         say(f"{micro_batches} micro-batches of {STRETCH}, {scheme}")
         for part, noise in noise_at(training, scheme, STRETCH, micro_batches, generator).items():
             advice = advise(batch, noise.scale) if noise.measurable and batch else None

@@ -69,6 +69,8 @@ class Training:
     black_box: Callable[[], tuple[str | None, dict[str, NDArray[Any]]]]
     gradients: Callable[..., dict[str, NDArray[Any]]]  # of a batch, by part; for their noise
     experience: Callable[[], int]  # samples there are to draw from
+    # Ways to draw a batch for measuring its gradient: at random, or as stretches in time.
+    schemes: tuple[str, ...] = ("drawn", "trajectory")
     processes: Processes = ALONE  # who else trains the same weights
 
     @property

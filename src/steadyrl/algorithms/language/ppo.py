@@ -157,6 +157,8 @@ def estimate(
         if not math.isnan(explained):
             signals["value.explained_variance"] = explained
         signals["advantage.std"] = float(gained[mask].std())
+        surprise = (found.values - returns)[mask]
+        signals["language.value_error"] = float(surprise.square().mean().sqrt())
         advantages = whitened(gained, mask)
         return Batch(
             completions, found.log_probs, found.values, reference, advantages, returns, merits

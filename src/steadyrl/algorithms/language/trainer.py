@@ -44,5 +44,6 @@ def prepare(config: LanguageConfig, device: torch.device) -> Training:
         black_box=lambda: (learner.weights.first_non_finite(), {}),
         gradients=gradients,
         experience=lambda: len(learner.task.train),
+        schemes=("drawn",),
         processes=learner.processes,
     )

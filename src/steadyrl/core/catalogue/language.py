@@ -96,6 +96,12 @@ SIGNALS = (
         "last",
     ),
     signal(
+        "language.value_error",
+        "root mean square error of the values on fresh completions, before they are trained on",
+        "reward",
+        "train/value_error",
+    ),
+    signal(
         "language.skipped_share",
         "share of optimiser steps that were skipped: their gradient was no number",
         "share",

@@ -8,7 +8,7 @@ import numpy as np
 
 from steadyrl.core.presets import load_config
 from steadyrl.experiments.executor import Executor
-from steadyrl.experiments.noise import SCHEMES, at_newest_checkpoint, noise_at
+from steadyrl.experiments.noise import at_newest_checkpoint, noise_at
 from steadyrl.experiments.studies.study import Conclusion, Say, Study, StudyResult, run_all
 from steadyrl.experiments.trials import Trial
 from steadyrl.maths.noise_scale import variance_ratio
@@ -34,7 +34,7 @@ def run(folder: Path, seeds: int, quick: bool, executor: Executor, say: Say) -> 
         with at_newest_checkpoint(trial.directory) as training:
             measured = {
                 scheme: [noise_at(training, scheme, n, draws, generator) for n in (SMALL, LARGE)]
-                for scheme in SCHEMES
+                for scheme in training.schemes
             }
         for scheme, (small, large) in measured.items():
             for part, noise in small.items():
