@@ -6,7 +6,9 @@ from tests.rules.limits import (
     LOADED,
     MISFIT,
     SHORT,
+    SLOW,
     SMALL,
+    TINY,
     Case,
     evaluations,
     gone,
@@ -14,6 +16,8 @@ from tests.rules.limits import (
     spiked,
 )
 from tests.rules.limits_of_policies import FALLING
+
+GAINED = [0.0, 0.0, *[0.0, 1.0] * 4, *[100.0, 99.0] * 5]
 
 MET_CASES = [
     Case("D122", "not before twenty values",
@@ -40,6 +44,27 @@ MET_CASES = [
          evaluations(4.0, 5.0, 3.0, 4.0, 5.0, 5.0, 5.0, spread=10.0)),
     Case("D011", "the same in the end, but not the best",
          evaluations(4.0, 5.0, 9.0, 5.0, 5.0, 5.0, spread=10.0), 36),
+    Case("D013", "in Steps of the critic's movement",
+         {"target.drift": 0.2, "critic.update_ratio": 2.0}, 10, {"lag": 0.1}),
+    Case("D012", "as a share of the critic's movement",
+         {"target.change": 0.03, "critic.update_ratio": 2.0}, 5),
+    Case("D108", "clearly, but two", {"policy.improvement": [-0.0021] * 2}),
+    Case("D009", "a gain of two spreads",
+         {"eval.return_mean": [0.0] * 10 + [100.0] * 10 + [0.0] * 5, "eval.return_std": 50.0}),
+    Case("D009", "just three fifths", {"eval.return_mean": [*GAINED, *[40.0] * 5]}),
+    Case("D009", "the newest is the evidence", {"eval.return_mean": [*GAINED, 39.0, 38.0, 30.0]},
+         23, {"eval.return_mean": 30.0, "best": 100.0, "lost": 0.7}),
+    Case("D003", "updates at first only", {"train.updates": [0.0] + [100.0] * 5,
+         "critic.update_ratio": 1e-4}, 6, {"critic.update_ratio": 5e-6}),
+    Case("D003", "updates at last only", {"train.updates": [0.0] * 5 + [100.0],
+         "critic.update_ratio": 1e-4}, 6, {"critic.update_ratio": 5e-6}),
+    Case("D003", "a hundredth at last", {**TINY, "critic.update_ratio": [*[1e-4] * 5, 0.01]}, 6),
+    Case("D002", "updates at first only",
+         {"train.updates": [0.0] + [100.0] * 3, "actor.update_ratio": 0.0}, 4),
+    Case("D002", "updates at last only",
+         {"train.updates": [0.0] * 3 + [100.0], "actor.update_ratio": 0.0}, 4),
+    Case("D007", "four spreads", {"td.target_std": [*gone(1), *[1100.0] * 4], "q.mean": 5.0}),
+    Case("D030", "fifteen rates", {**SLOW, "time.rate": [100.0] * 10 + [20.0] * 5}),
     Case("D121", "at its limit at last", {"bc.log_std_min": [-3.0] + [-5.0] * 3 + [-4.6]}),
     Case("D121", "the middle one is at its limit",
          {"bc.log_std_min": [-3.0] + [-4.6] * 2 + [-5.0] * 2}),

@@ -14,7 +14,7 @@ from steadyrl.stability.detectors import DEFAULT, OPTIONAL
 from steadyrl.stability.monitor import Monitor
 from tests.rules.language_limits import CASES as LANGUAGE_CASES
 from tests.rules.limits import CASES, Signals
-from tests.rules.limits_met import MET_CASES
+from tests.rules.limits_met import GAINED, MET_CASES
 from tests.rules.limits_of_policies import POLICY_CASES
 from tests.rules.test_rules import algorithm_with, config_of
 
@@ -126,6 +126,8 @@ LEVELS: list[tuple[str, Signals, str | None]] = [
     ("D010", {"rollout.terminated_share": 1.0, "eval.length_mean": 200.0,
               "rollout.length_mean": [*[100.0] * 5, *[70.0] * 20],
               "rollout.reward_mean": [*[-1.0] * 5, *[-1.02] * 20]}, "severe"),
+    ("D009", {"eval.return_mean": [*GAINED, 40.0, 40.0, 39.0, 39.0, 39.0]}, "warning"),
+    ("D009", {"eval.return_mean": [*GAINED, 90.0, 90.0, 39.0, 39.0, 39.0]}, "warning"),
     ("D017", {"observation.constant_share": 1.0}, "severe"),
     ("D017", {"observation.constant_share": 0.99}, "warning"),
     ("D033", {"machine.disk_free_gb": 1.0}, None),
@@ -156,6 +158,12 @@ def test_a_finding_is_as_severe_as_what_was_seen(
 
 
 SAID: list[tuple[str, Signals, str]] = [
+    ("D009", {"eval.return_mean": [*GAINED, 39.0, 38.0, 30.0]}, "to 30: 70% of the gain is lost"),
+    ("D017", {"observation.constant_share": [1.0] * 3}, "the observation never changes"),
+    ("D017", {"observation.constant_share": [0.7] * 3}, "70% of it never changes"),
+    ("D019", {"replay.truncated_as_terminated": [0.5]}, "50% of the truncated transitions are"),
+    ("D019", {"rollout.truncated_as_terminated": [0.5]}, "50% of the truncated states' worth"),
+    ("D114", {"advantage.std": [2.0] * 5 + [0.02] * 2, "policy.kl": [0.01] * 6 + [0.2]}, "to 1.0%"),
     ("D026", {"critic.gradient_norm": [50.0] * 10, "setting.gradient_clip": 0.25}, "to 1/200 of"),
     ("D104", {"policy.entropy_share": [0.04, 0.03, 0.02, 0.03, 0.01], "eval.return_mean": 1.0},
      "has 1.0% of its possible entropy left"),

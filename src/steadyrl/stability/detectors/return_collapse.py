@@ -38,7 +38,8 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     fall = page_hinkley_drop(returns, slack=0.5)
     if fall < limits["fall"]:
         return None
-    held = len(returns) >= many + 3 and ((best - returns[-many:]) / gained > limits["lost"]).all()
+    # While there are hardly more than that, the best is one of them.
+    held = ((best - returns[-many:]) / gained > limits["lost"]).all()
     latest = float(returns[-1])
     return Sighting(
         f"the {called(name)} fell from {best:,.4g} to {latest:,.4g}: {lost[-1]:.0%} of the gain is "

@@ -12,7 +12,7 @@ from steadyrl.stability.window import Window
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     """Distance between target and online critic far below what the critic moves in a Step."""
-    newest = window.latest("critic.update_ratio", 0.0)
+    newest = window.latest("critic.update_ratio")
     if not window.latest("target.drift") <= limits["lag"] * newest:
         return None
     steps = int(limits["steps"])

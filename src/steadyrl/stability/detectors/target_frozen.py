@@ -12,7 +12,7 @@ from steadyrl.stability.window import Window
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     """The target moves a tiny share of what the online critic moves, over several Steps."""
-    newest = window.latest("critic.update_ratio", 0.0)
+    newest = window.latest("critic.update_ratio")
     if not window.latest("target.change") <= limits["share"] * newest:
         return None
     steps = int(limits["steps"])
