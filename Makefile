@@ -3,10 +3,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: docs demo test test-slow test-numerics test-mutants check check-types check-rest format bench-env bench-speed bench-learning bench-faults bench-overhead bench-foreign bench-executor bench-ray bench-on-policy bench-cloning bench-imitation-env clean help
+.PHONY: docs demo demo-language test test-slow test-numerics test-mutants check check-types check-rest format bench-env bench-speed bench-learning bench-faults bench-overhead bench-foreign bench-executor bench-ray bench-on-policy bench-cloning bench-imitation-env clean help
 
 help:
 	@echo "make demo         set up, rescue a collapsed run in about four minutes, write its report"
+	@echo "make demo-language fetch a real model (93 MB) and teach it to add, before and after; 20 minutes"
 	@echo "make test         set up, check style and types, run the tests"
 	@echo "make test-slow    the tests that train for minutes"
 	@echo "make test-numerics the tests with other last digits, as other processors compute them"
@@ -27,6 +28,10 @@ $(READY): pyproject.toml constraints.txt
 
 demo: $(READY)
 	@$(BIN)/steadyrl rescue ddpg/document --also batch_size=1024 --seeds 3 --output runs/demo
+
+demo-language: $(READY)
+	@$(BIN)/steadyrl language fetch smollm2
+	@$(BIN)/steadyrl train language/smollm2
 
 test: check
 	$(BIN)/python -m pytest -n 2 --dist worksteal -q

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,9 @@ from steadyrl.core.records import Step
 from steadyrl.environments.language.generation import Completions
 from steadyrl.experiments.verify_resume import compare_runs
 from steadyrl.judging import judge
+from steadyrl.report.answers import answers
 from steadyrl.run import Observers, resume, train
+from steadyrl.store.reader import RunReader
 
 
 def _config(**settings: Any) -> LanguageConfig:
@@ -249,3 +252,13 @@ def test_without_a_kl_term_there_is_no_second_model_and_a_fork_takes_its_start_f
     (step,) = forked.steps
     assert step.signals["language.reference_kl"] == pytest.approx(0.0, abs=1e-6)
     assert "reference" in forked.state_dict()["learner"]["parts"]
+
+
+def test_answers_before_and_after_are_told_with_exact_intervals(tmp_path: Path) -> None:
+    _, path = train(_config(), tmp_path / "run")
+    told = dict(answers(list(RunReader.open(path).steps())))
+    assert told.keys() == {"before", "at the end", "at the end, sampled"}
+    assert all(re.fullmatch(r".*% \[.*%, .*%\] of \d", said) for said in told.values())
+    step = Step(1, 1, 0.0, {"language.evaluated": 200.0, "language.accuracy": 0.5})
+    assert answers([step]) == [("at the end", "50.0% [42.9%, 57.1%] of 200")]
+    assert answers([Step(1, 1, 0.0, {})]) == []

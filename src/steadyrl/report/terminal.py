@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from steadyrl.judging import judge
+from steadyrl.report.answers import answers
 from steadyrl.report.findings import print_verdict
 from steadyrl.report.html import write_report
 from steadyrl.store.reader import RunReader
@@ -22,7 +23,8 @@ def print_conclusion(path: Path) -> None:
     """Curve, facts, and the path of the page that shows the rest."""
     store = RunReader.open(path)
     console = Console(highlight=False)
-    evaluated = [step for step in store.steps() if "eval.return_mean" in step.signals]
+    steps = list(store.steps())
+    evaluated = [step for step in steps if "eval.return_mean" in step.signals]
     if len(evaluated) > 1:
         returns = [step.signals["eval.return_mean"] for step in evaluated]
         console.print(f"\nmean return of {len(returns)} evaluations")
@@ -42,6 +44,8 @@ def print_conclusion(path: Path) -> None:
             said += f", episodes of {final['eval.length_mean']:,.0f} steps"
         table.add_row("last evaluation", said)
         table.add_row("best evaluation", f"{summary.get('best_return', float('nan')):,.4g}")
+    for when, right in answers(steps):
+        table.add_row(f"right {when}", right)
     verdict = judge(path)
     table.add_row("verdict", escape(verdict.sentence))
     table.add_row("report", str(write_report([store])))

@@ -340,6 +340,7 @@ def evaluate(learner: LanguageLearner, config: LanguageConfig) -> dict[str, floa
         "eval.return_std": math.sqrt(share * (1.0 - share) / found.greedy.total),
         "language.accuracy": share,
         "language.accuracy_sampled": found.sampled.share,
+        "language.evaluated": float(found.greedy.total),
     }
 
 

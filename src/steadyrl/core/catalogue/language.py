@@ -82,6 +82,13 @@ SIGNALS = (
         "last",
     ),
     signal(
+        "language.evaluated",
+        "held-out problems of an evaluation",
+        "problems",
+        "eval/problems",
+        "last",
+    ),
+    signal(
         "language.accuracy_untrained",
         "share of held-out problems answered right before anything was shown, most likely tokens",
         "share",
