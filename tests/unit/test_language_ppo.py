@@ -262,3 +262,24 @@ def test_answers_before_and_after_are_told_with_exact_intervals(tmp_path: Path) 
     step = Step(1, 1, 0.0, {"language.evaluated": 200.0, "language.accuracy": 0.5})
     assert answers([step]) == [("at the end", "50.0% [42.9%, 57.1%] of 200")]
     assert answers([Step(1, 1, 0.0, {})]) == []
+
+
+def test_a_batch_size_is_that_of_all_completions_of_an_update() -> None:
+    config = _config(prompts_per_update=8, minibatch_size=16, micro_batch_size=8)
+    larger = config.replaced(config.batch_of(128))
+    assert (larger.samples_per_update, larger.minibatch_size, larger.micro_batch_size) == (
+        128,
+        64,
+        8,
+    )
+    smaller = config.replaced(config.batch_of(8))
+    assert (smaller.samples_per_update, smaller.minibatch_size, smaller.micro_batch_size) == (
+        8,
+        4,
+        4,
+    )
+    assert _config().batch_of(64)["minibatch_size"] is None
+    with pytest.raises(ConfigError, match="no multiple of samples_per_prompt = 4"):
+        config.batch_of(66)
+    with pytest.raises(ConfigError, match="2 equal minibatches"):
+        config.replaced({"samples_per_prompt": 1, "prompts_per_update": 32}).batch_of(7)

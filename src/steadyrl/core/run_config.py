@@ -133,6 +133,16 @@ class RunConfig(Settings):
         """What a report shows of it."""
         return self.plain()
 
+    def batch_of(self, size: int) -> dict[str, Any] | None:
+        """The settings that make batches of this size; None if it is not one setting's matter."""
+        if not self.has("batch_size"):
+            return None
+        changes = {"batch_size": size}
+        starts = self.value_of("learning_starts")
+        if starts is not None and starts < size:
+            changes["learning_starts"] = size  # no sooner than a batch is there
+        return changes
+
     def value_of(self, name: str, default: Any = None) -> Any:
         """A setting by its dotted name, or the default if there is none such or it is null."""
         value: Any = self

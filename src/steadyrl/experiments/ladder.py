@@ -34,7 +34,6 @@ from steadyrl.store.files import write_atomically, write_json
 from steadyrl.store.reader import RunReader
 
 Decision = Literal["climb", "hold", "step back", "stop"]
-SETTING = "batch_size"
 USUAL_SEEDS = 5  # the fewest that can pass a gate, or fail it, at the first look
 
 
@@ -100,11 +99,6 @@ def climb(
     say: Callable[[str], None] = lambda _line: None,
 ) -> Ladder:
     """Climb as far as the gates allow. Run it again on the same folder and it goes on."""
-    if not config.has(SETTING):
-        raise ConfigError(
-            f"algorithm '{config.algorithm}' has no {SETTING} to climb. Compare sizes of its own "
-            "instead, e.g. 'steadyrl compare CONFIG CONFIG+minibatch_size=256'."
-        )
     if 2 * seeds < fewest_seeds(look=1):
         raise ConfigError(
             f"seeds = {seeds}: so few can answer no gate, even with as many again. "
@@ -185,11 +179,13 @@ def _trial(config: RunConfig, size: int, seed: int, gates: GateSet, folder: Path
 
 
 def _at(config: RunConfig, size: int) -> RunConfig:
-    """The config at another batch size; learning starts no sooner than a batch is there."""
-    changes: dict[str, Any] = {SETTING: size}
-    starts = config.value_of("learning_starts")
-    if starts is not None and starts < size:
-        changes["learning_starts"] = size
+    """The config at another batch size."""
+    changes = config.batch_of(size)
+    if changes is None:
+        raise ConfigError(
+            f"algorithm '{config.algorithm}' has no batch_size to climb. Compare sizes of its own "
+            "instead, e.g. 'steadyrl compare CONFIG CONFIG+minibatch_size=256'."
+        )
     return config.replaced(changes)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import model_validator
 
 from steadyrl.core.config import Settings, setting
+from steadyrl.core.errors import ConfigError
 from steadyrl.core.run_config import EvaluationConfig, RunConfig
 from steadyrl.core.traits import RETURN, SAMPLES, Score, Trait, Unit
 
@@ -168,6 +169,23 @@ class LanguageConfig(RunConfig):
     def samples_per_gradient(self) -> int:
         """Completions of one optimiser step."""
         return min(self.minibatch_size or self.samples_per_update, self.samples_per_update)
+
+    def batch_of(self, size: int) -> dict[str, Any]:
+        """All completions of an update, and as many optimiser steps as before."""
+        if size % self.samples_per_prompt:
+            raise ConfigError(
+                f"a batch of {size} is no multiple of samples_per_prompt = "
+                f"{self.samples_per_prompt}."
+            )
+        steps = self.samples_per_update // self.samples_per_gradient
+        if size % steps:
+            raise ConfigError(f"a batch of {size} cannot be cut into {steps} equal minibatches.")
+        micro = self.micro_batch_size
+        return {
+            "prompts_per_update": size // self.samples_per_prompt,
+            "minibatch_size": None if self.minibatch_size is None else size // steps,
+            "micro_batch_size": None if micro is None else min(micro, size // steps),
+        }
 
     @property
     def rounds(self) -> bool:
