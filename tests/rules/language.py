@@ -59,7 +59,7 @@ TRACES: Mapping[str, tuple[Changes, Changes]] = {
     ),
     "D149": ({"language.sampler_gap": 0.5}, {"language.sampling_gap": 0.04}),
     "D150": (
-        {**FLAT, "policy.gradient_norm": lambda i: float(i % 4 > 0)},
+        {**FLAT, "policy.gradient_norm": lambda i: float(i % 4 > 0 and i < 20)},
         {**FLAT, "policy.gradient_norm": lambda i: float(i % 10 > 0)},
     ),
     "D151": ({"language.mask_error": 0.05}, {"language.mask_error": 0.0}),

@@ -23,6 +23,7 @@ from steadyrl.experiments.verify_resume import compare_runs
 from steadyrl.judging import judge
 from steadyrl.report.answers import answers
 from steadyrl.run import Observers, resume, train
+from steadyrl.stability.monitor import Monitor
 from steadyrl.store.reader import RunReader
 
 
@@ -283,3 +284,15 @@ def test_a_batch_size_is_that_of_all_completions_of_an_update() -> None:
         config.batch_of(66)
     with pytest.raises(ConfigError, match="2 equal minibatches"):
         config.replaced({"samples_per_prompt": 1, "prompts_per_update": 32}).batch_of(7)
+
+
+@pytest.mark.parametrize(("spread", "accused"), [(0.0, False), (0.1, True)])
+def test_equal_rewards_are_not_taken_for_a_detached_optimiser(spread: float, accused: bool) -> None:
+    monitor = Monitor(_config())
+    still = {"policy.update_ratio": 0.0, "policy.gradient_norm": 0.0, "language.reward_std": spread}
+    found = set()
+    for index in range(1, 41):
+        step = Step(index, 16 * index, 0.0, {**still, "train.updates": float(index)})
+        found |= {finding.rule for finding in monitor.observe(step)}
+    assert ("D002" in found) == accused
+    assert "D150" in found

@@ -32,14 +32,16 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
         return None
     what = "gradient is" if name == NORM else "weights' change is"
     return Sighting(
-        f"in {share:.0%} of the last {steps} updates the {what} exactly 0", {name: 0.0, "of": share}
+        f"in {share:.0%} of the last {steps} updates the {what} exactly 0",
+        {name: 0.0, "of": share},
+        severity="severe" if share == 1.0 else "warning",
     )
 
 
 RULE = Detector(
     id="D150",
     name="steps-without-effect",
-    severity="warning",
+    severity="severe",
     symptom="Updates that change nothing at all, time and again.",
     why="Completions were generated and paid for, and nothing came of them. Nothing fails: it only "
     "takes longer, or never gets there.",

@@ -24,6 +24,8 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
         changes = window.last(f"{part}.update_ratio", steps)
         if len(changes) == steps and not changes.any():
             norm = window.latest(f"{part}.gradient_norm")
+            if norm == 0 and window.latest("language.reward_std", 1.0) == 0:
+                continue  # completions that all earn the same teach nothing: D140 and D150 say so
             reason = "its gradient is zero" if norm == 0 else "although it has a gradient"
             return Sighting(
                 f"the {part}'s weights have not changed for {steps} Steps, {reason}",
