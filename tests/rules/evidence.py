@@ -135,6 +135,8 @@ WEIGHED = [
     Weighed("C221", "D009", {"gamma": 0.7}, 0.4, signals={"rollout.length_mean": 99.0}),
     Weighed("C221", "D011", {"gamma": 1.0}, 0.05, 0, 1, signals={"rollout.length_mean": 99.0}),
     Weighed("C221", "D006", {"gamma": 0.5}, 0.0, 0, signals={"rollout.length_mean": 99.0}),
+    Weighed("C221", "D011", {"gamma": 0.9}, 0.05, 0, 1),  # episodes of unknown length
+    Weighed("C221", "D011", {"gamma": 0.5}, 0.75),
     Weighed("C221", "D011", {}, 0.0, 0, signals={"rollout.length_mean": 99.0}),
     Weighed("C223", "D022", {"learning_starts": 49, "batch_size": 10}, 0.45, 2),
     Weighed("C223", "D022", {"learning_starts": 50, "batch_size": 10}, 0.05, 1, 1),

@@ -24,7 +24,7 @@ def turned(low: float, high: float, *, ways: int, last: int = 20) -> list[float]
     return [low] * (last - ways) + [high if way % 2 == 0 else low for way in range(ways)]
 
 
-NEARER: list[float] = [0.05] * 5 + [0.11] * 10
+NEARER: list[float] = [0.15] * 5 + [0.31] * 10
 HACKED: Signals = {
     "language.accuracy": [0.9, 0.8, 0.7, 0.6, 0.5],
     "eval.return_std": 0.05,
@@ -49,13 +49,19 @@ CASES = [
     Case("D141", "more, and it pays", {"language.cut_share": [0.1] * 5 + [0.5] * 15,
          **rewards([0.3] * 5, [0.5] * 15)}),
     # D142
-    Case("D142", "twice as far for nothing", {KL: NEARER, **STILL}, 10,
-         {KL: 0.11, "gained": 0.0, "noise": 0.02}),
-    Case("D142", "near enough", {KL: [0.04] * 5 + [0.1] * 10, **STILL}),
-    Case("D142", "not twice as far", {KL: [0.06] * 5 + [0.11] * 10, **STILL}),
+    Case("D142", "twice as far for nothing", {KL: NEARER, **STILL}, 12,
+         {KL: 0.31, "gained": 0.0, "noise": 0.02}),
+    Case("D142", "near enough", {KL: [0.04] * 5 + [0.3] * 10, **STILL}),
+    Case("D142", "not twice as far", {KL: [0.16] * 5 + [0.31] * 10, **STILL}),
     Case("D142", "it pays", {KL: NEARER, **rewards([0.3] * 5, [0.341] * 10)}),
-    Case("D142", "it pays within chance", {KL: NEARER, **rewards([0.3] * 5, [0.339] * 10)}, 10),
+    Case("D142", "it pays within chance", {KL: NEARER, **rewards([0.3] * 5, [0.339] * 10)}, 12),
     Case("D142", "without rewards", {KL: NEARER}),
+    Case("D142", "single updates vary", {KL: [0.32, 0.15, 0.32] * 5 + [0.32] * 9, **STILL}),
+    Case("D011", "the likeliest answers do not improve, the reward does",
+         {"eval.return_mean": [0.9] * 60, "eval.return_std": 0.02, LENGTH: 5.0,
+          **rewards([0.3] * 5, [0.321] * 55)}),
+    Case("D011", "neither improves", {"eval.return_mean": [0.9] * 60, "eval.return_std": 0.02,
+         LENGTH: 5.0, **rewards([0.3] * 5, [0.319] * 55)}, 36),
     # D143 and D144
     Case("D143", "a fifth is left", {ENTROPY: [1.0] * 5 + [0.2] * 10, **STILL}),
     Case("D143", "less is left", {ENTROPY: [1.0] * 5 + [0.19] * 5, **STILL}, 10,

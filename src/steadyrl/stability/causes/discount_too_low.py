@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from steadyrl.maths.horizon import horizon
 from steadyrl.stability.rules import Case, Cause, Weight
 
@@ -17,6 +19,8 @@ def weigh(case: Case) -> Weight:
     ahead = horizon(gamma)
     if ahead > 0.1 * length:
         return Weight(0.05, (), (f"the horizon of {ahead:.0f} steps is long enough",))
+    if math.isnan(length) and ahead > BLIND:
+        return Weight(0.05, (), ("how long episodes are is not known",))
     seen = f"gamma {gamma:g} looks {ahead:.1f} steps ahead in episodes of {length:.0f}"
     # Some tasks are learned with ten steps (Pendulum is, at gamma 0.9), none with three.
     return Weight(0.75 if ahead <= BLIND else 0.4, (seen,))
@@ -32,4 +36,5 @@ CAUSE = Cause(
     would_decide="A run with gamma = 0.99.",
     remedies=("R315", "R316"),
     weigh=weigh,
+    traits=("acts",),
 )

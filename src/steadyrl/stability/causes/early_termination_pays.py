@@ -39,4 +39,5 @@ CAUSE = Cause(
     would_decide="A run in which termination costs as much as living on would have.",
     remedies=("R306", "R391"),
     weigh=weigh,
+    traits=("acts",),
 )

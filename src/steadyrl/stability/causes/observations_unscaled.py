@@ -43,4 +43,5 @@ CAUSE = Cause(
     would_decide="A fork with normalize_observations = true.",
     remedies=("R310",),
     weigh=weigh,
+    traits=("acts",),
 )

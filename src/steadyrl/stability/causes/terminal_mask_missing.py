@@ -27,4 +27,5 @@ CAUSE = Cause(
     would_decide="It is decided: read the code that the remedy names.",
     remedies=("R390",),
     weigh=weigh,
+    traits=("acts",),
 )

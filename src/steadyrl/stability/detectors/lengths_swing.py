@@ -44,8 +44,9 @@ RULE = Detector(
     false_alarms="Prompts in an order that is not random, long and short ones in turns.",
     reads=("language.length_mean",),
     limits={"steps": 20, "turns": 3, "share": 0.25, "over_noise": 5.0},
-    calibrated_on="language/tiny, seed 0: between 3.4 and 3.6 tokens. 64 samples per update and a "
-    "learning rate of 1e-3: between 1.5 and 2.9 within twenty updates",
+    calibrated_on="six healthy runs of tiny models (PPO and GRPO, 64 to 512 samples per update, "
+    "18 to 70 updates): within an eighth of their mean. A rate of 1e-3 at 64 samples: between "
+    "1.5 and 2.9 tokens within twenty updates",
     detect=detect,
     traits=("language",),
 )

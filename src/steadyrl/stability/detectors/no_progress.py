@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from steadyrl.maths.robust import trend
+from steadyrl.stability.rewards import has_risen
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import (
     TRAINING_RETURN,
@@ -26,6 +27,8 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     """
     if not window.fresh(objective(window)) or not window.progress >= limits["progress"]:
         return None
+    if window.has_any("language.") and has_risen(window, limits["gain_over_noise"]):
+        return None  # of a language model's answers the likeliest may be right from the start
     sightings = [
         _stands_still(window, name, limits)
         for name in ("eval.return_mean", "eval.discounted_mean")

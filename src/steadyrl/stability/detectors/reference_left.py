@@ -25,25 +25,33 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
             {NAME: kl},
             severity="severe" if kl > limits["severe_kl"] else "warning",
         )
-    if not kl > limits["least"]:
-        return None
-    return _without_gain(window, kl, limits)
+    return _without_gain(window, limits)
 
 
-def _without_gain(window: Window, kl: float, limits: Mapping[str, float]) -> Sighting | None:
-    """Since the distance was half as large, the reward has not risen beyond chance."""
+def _without_gain(window: Window, limits: Mapping[str, float]) -> Sighting | None:
+    """Since the distance was half as large, the reward has not risen beyond chance.
+
+    Single updates vary by a factor of two: medians of a few are compared.
+    """
     distances, rewards = window.paired(NAME, REWARD)
-    nearer = np.flatnonzero(distances <= kl / 2)
-    if not len(nearer) or len(distances) - 1 - nearer[-1] < RECENT:
-        return None  # it was never nearer, or so lately that there is nothing to compare
-    before = _level(rewards[: nearer[-1] + 1])
+    if len(distances) < RECENT:
+        return None
+    levels = np.median(np.lib.stride_tricks.sliding_window_view(distances, RECENT), axis=1)
+    kl = float(levels[-1])
+    nearer = np.flatnonzero(levels <= kl / 2)
+    if not kl > limits["least"] or not len(nearer):
+        return None
+    then = int(nearer[-1])  # the level of the updates `then` to `then` + RECENT - 1
+    if len(levels) - 1 - then < RECENT:
+        return None  # so lately that there is nothing to compare
+    before = _level(rewards[: then + RECENT])
     gained, noise = _level(rewards) - before, reward_noise(window)
     if gained > limits["over_noise"] * noise:
         return None
     lost = gained < -limits["lost_over_noise"] * noise
     return Sighting(
-        f"the model went from {distances[nearer[-1]]:.3g} to {kl:.3g} nats per token from its "
-        f"reference, and the reward from {before:.3g} to {before + gained:.3g}",
+        f"the model went from {levels[then]:.3g} to {kl:.3g} nats per token from its reference, "
+        f"and the reward from {before:.3g} to {before + gained:.3g}",
         {NAME: kl, "gained": gained, "noise": noise},
         severity="severe" if lost else "warning",
     )
@@ -65,15 +73,16 @@ RULE = Detector(
     reads=("language.reference_kl",),
     limits={
         "steps": 3,
-        "least": 0.1,
+        "least": 0.3,
         "over_noise": 2.0,
         "lost_over_noise": 4.0,
         "kl": float("inf"),
         "severe_kl": 5.0,
     },
-    calibrated_on="language/tiny, seed 0: 0.16 nats in the second update, 0.21 after 18, at a "
-    "reward that rises. TRL 1.16, tiny GRPO, 80 steps: healthy at most 0.53; a learning rate of "
-    "0.05 reaches 1.4 within 13 steps. Large models are not calibrated",
+    calibrated_on="six healthy runs of tiny models (PPO and GRPO, 64 to 512 samples per update, "
+    "18 to 70 updates): at most 0.31 nats while rewards hardly rise. Rates of 6e-4 at 64 "
+    "samples: 0.7 and 1.2 in the sixth update, at half the reward and less. TRL 1.16, tiny GRPO: "
+    "healthy at most 0.53. Large models are not calibrated",
     detect=detect,
     traits=("language",),
     references=("trl#204", "trl#1098"),

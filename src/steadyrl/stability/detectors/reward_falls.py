@@ -67,8 +67,9 @@ RULE = Detector(
         "bottom": 0.1,
         "range_over_noise": 3.5,
     },
-    calibrated_on="language/tiny, seed 0: quiet. 64 samples per update and learning rates of 1e-3 "
-    "and 3e-3 fall from 0.17 to 0 in the second update",
+    calibrated_on="six healthy runs of tiny models (PPO and GRPO, 64 to 512 samples per update, "
+    "18 to 70 updates): quiet. 64 samples per update with learning rates of 5e-4 to 3e-3 (five "
+    "runs, all of which collapse): found between the 10th and the 51st update",
     detect=detect,
     traits=("language",),
 )

@@ -40,8 +40,8 @@ RULE = Detector(
     reads=(),
     any_of=("language.sampler_gap", "language.sampling_gap"),
     limits={"steps": 3, "gap": 0.05, "severe_gap": 0.2},
-    calibrated_on="language/tiny, seed 0, fp32: 4e-7 nats. Not calibrated on bf16 and other "
-    "engines",
+    calibrated_on="six healthy runs of tiny models (PPO and GRPO, 64 to 512 samples per update, "
+    "18 to 70 updates), fp32: 6e-7 nats at most. Not calibrated on bf16 and other engines",
     detect=detect,
     traits=("language",),
     references=("ms-swift#6678", "trl#4772", "trl#6789"),

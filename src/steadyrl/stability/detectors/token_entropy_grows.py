@@ -36,8 +36,8 @@ RULE = Detector(
     false_alarms="A model that began almost deterministic and explores for a while.",
     reads=("policy.entropy",),
     limits={"steps": 5, "growth": 1.5, "over_noise": 2.0},
-    calibrated_on="language/tiny, seed 0: never above its first value. Not seen on a recorded run "
-    "yet",
+    calibrated_on="six healthy runs of tiny models (PPO and GRPO, 64 to 512 samples per update, "
+    "18 to 70 updates): never above the first entropy. Not seen on a recorded run yet",
     detect=detect,
     traits=("language",),
     references=("verl#2738", "rllm#116"),
