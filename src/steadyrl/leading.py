@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from steadyrl.algorithms.common.training import Training
-from steadyrl.core.errors import StoreError, WorkerLost
+from steadyrl.core.errors import LeaderFailed, StoreError
 from steadyrl.core.records import RunSummary, Step
 from steadyrl.nets.processes import met_by_all
 from steadyrl.store.reader import RunReader
@@ -85,7 +85,7 @@ def follow(training: Training) -> tuple[RunSummary, Path]:
                 raise
             # The leader has met it too, and says what becomes of it.
     if word.summary is None or word.path is None:
-        raise WorkerLost(f"the first process has failed: {word.problem}")
+        raise LeaderFailed(f"the first process has failed: {word.problem}")
     return word.summary, word.path
 
 

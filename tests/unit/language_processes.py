@@ -54,10 +54,10 @@ def write_problems(folder: Path) -> None:
 
 
 def config(folder: Path, **settings: Any) -> RunConfig:
-    """Four updates of a tiny model, of 20 completions each: not all shares are equal."""
+    """Four updates of a tiny model; of GRPO's three prompts per step one process gets two."""
     values = {
         "algorithm": "language",
-        "total_samples": 80,
+        "total_samples": 96,
         "model": {"layers": 1, "width": 16, "heads": 2},
         "problems": {
             "name": "jsonl",
@@ -65,20 +65,20 @@ def config(folder: Path, **settings: Any) -> RunConfig:
             "scorer": f"{__name__}:different_digits",
             "max_new_tokens": 4,
         },
-        "prompts_per_update": 5,
+        "prompts_per_update": 6,
         "samples_per_prompt": 4,
         "epochs": 2,
         "micro_batch_size": 3,
         "learning_rate": 1e-3,
         "entropy_weight": 0.01,
-        "evaluation": {"every": 40, "episodes": 5},
-        "checkpoints": {"every": 20},
+        "evaluation": {"every": 48, "episodes": 5},
+        "checkpoints": {"every": 24},
     }
     return parse_config({**values, **settings})
 
 
 PPO = {"kl": "reward"}
-GRPO = {"advantage": "group", "kl": "loss", "minibatch_size": 10}
+GRPO = {"advantage": "group", "kl": "loss", "minibatch_size": 12}
 
 
 def gradients(folder: Path) -> None:
@@ -100,7 +100,10 @@ def plain_runs(folder: Path) -> None:
     warm = {"enabled": True, "low": 0.99, "high": 1.0, "max_steps": 50}
     file = folder / f"ppo-{launched().rank}.yaml"
     file.write_text(config(folder, **PPO, warm_start=warm).to_yaml(), encoding="utf-8")
-    command_line(["train", str(file), "--runs", str(folder), "--name", "ppo"])
+    command = ["train", str(file), "--runs", str(folder), "--name", "ppo"]
+    assert command_line(command) == 0
+    # There is a run now. A follower that reported it too would have its leader ended by launchers.
+    assert command_line(command) == (0 if launched().follows else 2)
     train(config(folder, **GRPO), folder / "grpo")
 
 
@@ -177,7 +180,7 @@ def taken(folder: Path) -> None:
 
 def too_small(folder: Path) -> None:
     """An optimiser step of fewer completions than processes, if there are two."""
-    train(config(folder, minibatch_size=1, epochs=1, total_samples=20), folder / "small")
+    train(config(folder, minibatch_size=1, epochs=1, total_samples=24), folder / "small")
 
 
 SCENARIOS: tuple[Callable[[Path], None], ...] = (

@@ -296,3 +296,8 @@ def test_equal_rewards_are_not_taken_for_a_detached_optimiser(spread: float, acc
         found |= {finding.rule for finding in monitor.observe(step)}
     assert ("D002" in found) == accused
     assert "D150" in found
+
+
+def test_a_run_without_evaluation_trains() -> None:
+    (step,) = prepare(_config(evaluation__episodes=0, total_samples=16)).steps
+    assert not [name for name in step.signals if "accuracy" in name]

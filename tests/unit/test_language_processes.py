@@ -118,12 +118,14 @@ def test_a_failure_in_one_process_is_told_once_and_ends_all(folders: tuple[Path,
     assert "sample_at_once" in leader["out_of_memory"]  # what would fit
     assert leader.keys() == follower.keys() == {"failed", "taken", "too_small", "out_of_memory"}
     for problem in follower.values():
-        assert "the first process has failed" in problem
+        assert problem.startswith("LeaderFailed: the first process has failed")
 
 
 def test_only_the_first_process_writes_and_speaks(folders: tuple[Path, Path]) -> None:
     one, two = folders
-    assert "finished" in _told(two, 0)["printed"]
+    printed = _told(two, 0)["printed"]
+    assert "finished" in printed
+    assert printed.count("there is a run here already") == 1
     assert _told(two, 1)["printed"] == ""
     for name in ("ppo", "grpo", "resumed", "healed"):
         steps, more_steps = (folder / name / "steps.jsonl" for folder in folders)

@@ -9,8 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from steadyrl import __version__
-from steadyrl.core.errors import SteadyError
-from steadyrl.core.launch import launched
+from steadyrl.core.errors import LeaderFailed, SteadyError
 
 # name -> (module, what it does); the order is the order of a user's day
 COMMANDS = {
@@ -76,6 +75,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     try:
         return int(command.main(parser, rest))
+    except LeaderFailed as error:
+        return error.exit_code
     except SteadyError as error:
         _complain(str(error))
         sys.stderr.writelines(f"{note}\n" for note in getattr(error, "__notes__", ()))
@@ -114,8 +115,7 @@ def _say(text: str) -> int:
 
 
 def _complain(message: str) -> None:
-    if not launched().follows:  # the first of several processes knows of it, and says it once
-        sys.stderr.write(f"error: {message}\n")
+    sys.stderr.write(f"error: {message}\n")
 
 
 if __name__ == "__main__":

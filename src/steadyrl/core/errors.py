@@ -7,6 +7,7 @@ SteadyError
 ├── DataError             a file of demonstrations cannot be used
 ├── OutOfMemory           the machine has no room for an update
 ├── WorkerLost            processes of an experiment keep dying
+├── LeaderFailed          of several processes that train one run the first has failed, and says why
 └── StoreError            a run directory cannot be read or written
     ├── RunNotFound       there is no run where one was expected
     ├── CheckpointError   a checkpoint is damaged, or belongs to other settings
@@ -54,6 +55,16 @@ class WorkerLost(SteadyError):
     """Processes of an experiment keep dying."""
 
     exit_code = 1
+
+
+class LeaderFailed(SteadyError):
+    """Of several processes that train one run the first has failed, and says why.
+
+    Launchers end all processes as soon as one reports a failure, so the others must not do so
+    first: the sentence would be lost.
+    """
+
+    exit_code = 0
 
 
 class StoreError(SteadyError):

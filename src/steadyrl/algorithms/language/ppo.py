@@ -97,6 +97,8 @@ def train_language(
 def begin(learner: LanguageLearner, config: LanguageConfig) -> dict[str, float]:
     """How many held-out answers are right before any reward, and after a warm start if any."""
     warmed = learner.warm_up(config)
+    if not config.evaluation.episodes:
+        return warmed
     return warmed or {"language.accuracy_untrained": evaluate(learner, config)["language.accuracy"]}
 
 
