@@ -83,3 +83,10 @@ def test_whitened_values_have_mean_nought_and_variance_one_under_the_mask() -> N
     assert kept.std().item() == pytest.approx(1.0, abs=1e-6)
     assert (whitened(values, mask)[~mask] == 0).all()
     assert (whitened(torch.full((2, 2), 0.1), torch.ones(2, 2, dtype=torch.bool)) == 0).all()
+
+
+def test_rounding_is_not_blown_up_to_a_step_of_full_size() -> None:
+    mask = torch.ones(1, 3, dtype=torch.bool)
+    assert (whitened(torch.tensor([[0.0, 1.4e-8, -9e-9]]), mask) == 0).all()
+    assert (whitened(torch.tensor([[5000.0, 5000.004, 5000.0]]), mask) == 0).all()
+    assert whitened(torch.tensor([[0.0, 1e-4, -1e-4]]), mask).std() == pytest.approx(1.0, abs=1e-3)

@@ -43,6 +43,9 @@ def token_advantages(
     return result, torch.where(mask, result + values, 0.0)
 
 
+ROUNDING = 1e-6
+
+
 @dataclass(frozen=True, slots=True)
 class GroupAdvantages:
     """Advantages of completions by comparison with the others of the same prompt."""
@@ -78,12 +81,17 @@ def group_advantages(
 
 
 def whitened(values: Tensor, mask: Tensor) -> Tensor:
-    """Mean 0 and variance 1 over the mask; 0 elsewhere, and everywhere if nothing varies."""
+    """Mean 0 and variance 1 over the mask; 0 elsewhere, and everywhere if nothing varies.
+
+    What differs by less than rounding (ROUNDING, of rewards of size 1 or of larger values) counts
+    as equal: a KL penalty of 1e-8 among equal scores would become a step of full size.
+    """
     count = mask.sum()
     mean = torch.where(mask, values, 0.0).sum() / count.clamp(min=1)
     centred = torch.where(mask, values - mean, 0.0)
     variance = centred.square().sum() / (count - 1).clamp(min=1)
     lowest = torch.where(mask, values, torch.inf).min()
-    # Exactly, because a mean that is rounded makes a spread of its own, and dividing blows it up.
-    varies = torch.where(mask, values, -torch.inf).max() > lowest
+    highest = torch.where(mask, values, -torch.inf).max()
+    size = torch.maximum(lowest.abs(), highest.abs()).clamp(min=1.0)
+    varies = highest - lowest > ROUNDING * size
     return torch.where(varies, centred / (variance.sqrt() + 1e-8), 0.0)
