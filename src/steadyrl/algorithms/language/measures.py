@@ -39,3 +39,18 @@ def mask_error(completions: Completions, ends: Sequence[int]) -> float:
     read = completions.attention[:, :prompt].sum(dim=1)
     wrong = wrong + (read - completions.prompt_lengths).abs().sum()
     return float(wrong / (ended_before == 0).sum())
+
+
+def describe(completions: Completions, scores: Tensor) -> dict[str, float]:
+    """How the completions look and what they earned."""
+    return {
+        "rollout.return_mean": float(scores.mean()),
+        "language.reward_std": float(scores.std()) if len(scores) > 1 else 0.0,
+        "language.length_mean": float(completions.lengths.float().mean()),
+        "language.reward_error": standard_error(scores, completions.samples_per_prompt),
+        "language.length_error": standard_error(
+            completions.lengths.float(), completions.samples_per_prompt
+        ),
+        "language.cut_share": 1.0 - float(completions.finished.float().mean()),
+        "language.tokens": float(completions.lengths.sum()),
+    }

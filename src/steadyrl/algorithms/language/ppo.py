@@ -22,13 +22,14 @@ from torch import Tensor
 from steadyrl.algorithms.common.clock import Clock
 from steadyrl.algorithms.common.ending import finish_step
 from steadyrl.algorithms.language.config import LanguageConfig
+from steadyrl.algorithms.language.evaluating import begin, evaluate
 from steadyrl.algorithms.language.learner import LanguageLearner
-from steadyrl.algorithms.language.measures import centred, mask_error, standard_error
+from steadyrl.algorithms.language.measures import centred, describe, mask_error
 from steadyrl.algorithms.language.reading import parts_of, read, refer
 from steadyrl.core.config import LiveConfig
 from steadyrl.core.records import Step
 from steadyrl.core.signals import Meter
-from steadyrl.environments.language.accuracy import held_out_accuracy, scored
+from steadyrl.environments.language.accuracy import scored
 from steadyrl.environments.language.generation import Completions, generate
 from steadyrl.environments.language.policy import TokenOutputs
 from steadyrl.environments.language.sampling import Sampling
@@ -92,14 +93,6 @@ def train_language(
             taken_before=taken_before,
             evaluate=partial(evaluate, learner, config),
         )
-
-
-def begin(learner: LanguageLearner, config: LanguageConfig) -> dict[str, float]:
-    """How many held-out answers are right before any reward, and after a warm start if any."""
-    warmed = learner.warm_up(config)
-    if not config.evaluation.episodes:
-        return warmed
-    return warmed or {"language.accuracy_untrained": evaluate(learner, config)["language.accuracy"]}
 
 
 def sample(learner: LanguageLearner, config: LanguageConfig) -> tuple[Completions, Tensor]:
@@ -318,47 +311,6 @@ def losses_of(
         pull = kl_estimates(outputs.log_probs, reference, mask, config.kl_kind)
         loss = loss + config.kl_weight * pull.sum() / total
     return loss, statistics, named
-
-
-def evaluate(learner: LanguageLearner, config: LanguageConfig) -> dict[str, float]:
-    """Held-out problems: greedy, and sampled as in training. A right answer returns 1."""
-    learner.evaluations += 1
-    found = held_out_accuracy(
-        learner.policy,
-        learner.tokenizer,
-        learner.task,
-        count=config.evaluation.episodes,
-        max_new_tokens=config.problems.max_new_tokens,
-        ends=learner.ends,
-        seed=config.seed,
-        temperature=config.temperature,
-        top_p=config.top_p,
-        rows=config.sample_at_once,
-        processes=learner.processes,
-    )
-    share = found.greedy.share
-    return {
-        "eval.return_mean": found.greedy_score,
-        "eval.return_std": math.sqrt(share * (1.0 - share) / found.greedy.total),
-        "language.accuracy": share,
-        "language.accuracy_sampled": found.sampled.share,
-        "language.evaluated": float(found.greedy.total),
-    }
-
-
-def describe(completions: Completions, scores: Tensor) -> dict[str, float]:
-    """How the completions look and what they earned."""
-    return {
-        "rollout.return_mean": float(scores.mean()),
-        "language.reward_std": float(scores.std()) if len(scores) > 1 else 0.0,
-        "language.length_mean": float(completions.lengths.float().mean()),
-        "language.reward_error": standard_error(scores, completions.samples_per_prompt),
-        "language.length_error": standard_error(
-            completions.lengths.float(), completions.samples_per_prompt
-        ),
-        "language.cut_share": 1.0 - float(completions.finished.float().mean()),
-        "language.tokens": float(completions.lengths.sum()),
-    }
 
 
 def _order(learner: LanguageLearner, count: int, size: int, together: int) -> list[slice]:
