@@ -12,7 +12,7 @@ import torch
 from transformers import modeling_utils
 
 from steadyrl.algorithms.common.training import prepare
-from steadyrl.algorithms.language import ppo
+from steadyrl.algorithms.language import evaluating, ppo
 from steadyrl.algorithms.language.config import LanguageConfig
 from steadyrl.algorithms.language.memory import out_of_memory, what_fits
 from steadyrl.cli.main import main
@@ -78,7 +78,7 @@ def _failing(
         (ppo, "losses_of", 8, 0),  # a weight has moved: back to the older checkpoint
         (ppo, "sample", 4, 3),
         (ppo, "estimate", 4, 3),
-        (ppo, "held_out_accuracy", 1, 0),
+        (evaluating, "held_out_accuracy", 1, 0),
     ],
 )
 def test_a_run_out_of_memory_goes_on_as_if_it_had_never_been(
