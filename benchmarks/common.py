@@ -27,7 +27,10 @@ def run_json(
 ) -> dict[str, Any]:
     """Run a script, on one thread unless told otherwise, and read the JSON on its last line."""
     command = [str(python), str(script), *map(str, arguments)]
-    environment = {**os.environ, **ONE_THREAD, **(environment or {})}
+    # What importing steadyrl has set here is not for other programs.
+    own = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
+    inherited = {name: value for name, value in os.environ.items() if name not in own}
+    environment = {**inherited, **(environment or ONE_THREAD)}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)} failed:\n{done.stderr}")

@@ -17,6 +17,7 @@ from typing import Any
 from common import conclude, run_json
 
 HERE = Path(__file__).resolve().parent
+# Each side waits for its threads as it does by itself: we set OpenMP's policy, TRL does not.
 THREADS = {"OMP_NUM_THREADS": "2", "MKL_NUM_THREADS": "2"}
 # Groups of eight, completions in memory at once.
 CASES: dict[str, list[object]] = {

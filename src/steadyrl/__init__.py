@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 # Must be set before torch starts its threads: spinning OpenMP threads slow training down up to
 # twenty times when another process is busy (docs/decisions.md).
-_os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+if "OMP_WAIT_POLICY" not in _os.environ:
+    _os.environ["OMP_WAIT_POLICY"] = "passive"
+    # Of GNU's OpenMP: look for work a moment longer before sleeping, for it often comes at once.
+    _os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 
 if TYPE_CHECKING:
     from steadyrl.core.presets import load_config as load_config

@@ -28,9 +28,14 @@ def test_exported_names_exist_and_nothing_else_does() -> None:
 
 
 def test_importing_makes_openmp_wait_passively_unless_told_otherwise() -> None:
-    script = "import os, steadyrl; print(os.environ['OMP_WAIT_POLICY'])"
-    clean = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
-    for given, expected in (({}, "passive"), ({"OMP_WAIT_POLICY": "active"}, "active")):
+    names = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
+    script = f"import os, steadyrl; print(*(os.environ.get(name) for name in {names}))"
+    clean = {name: value for name, value in os.environ.items() if name not in names}
+    for given, expected in (
+        ({}, "passive 10000"),
+        ({"GOMP_SPINCOUNT": "5"}, "passive 5"),
+        ({"OMP_WAIT_POLICY": "active"}, "active None"),
+    ):
         done = subprocess.run(
             [sys.executable, "-c", script],
             env={**clean, **given},
