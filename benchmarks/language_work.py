@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import random
 from pathlib import Path
 
 SHOTS = "23 + 45 = 68\n67 + 18 = 85\n51 + 32 = 83\n"
+
+
+def arguments(description: str | None) -> argparse.Namespace:
+    """What both sides are told."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("model", type=Path)
+    parser.add_argument("--shots", action="store_true")
+    parser.add_argument("--groups", type=int, default=12)
+    parser.add_argument("--samples", type=int, default=8)
+    parser.add_argument("--micro-batch", type=int, default=32)
+    parser.add_argument("--tokens", type=int, default=8)
+    parser.add_argument("--updates", type=int, default=4)
+    parser.add_argument("--rate", type=float, default=2e-5)
+    return parser.parse_args()
 
 
 def prompts(count: int, *, shots: bool) -> list[str]:

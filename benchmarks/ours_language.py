@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import resource
 import sys
@@ -11,7 +10,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from language_work import write_problems
+from language_work import arguments, write_problems
 
 from steadyrl.algorithms.common.training import prepare
 from steadyrl.core.presets import parse_config
@@ -19,37 +18,28 @@ from steadyrl.core.presets import parse_config
 
 def main() -> None:
     """Train for some updates without evaluations or checkpoints."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("model", type=Path)
-    parser.add_argument("--shots", action="store_true")
-    parser.add_argument("--groups", type=int, default=12)
-    parser.add_argument("--samples", type=int, default=8)
-    parser.add_argument("--micro-batch", type=int, default=32)
-    parser.add_argument("--tokens", type=int, default=8)
-    parser.add_argument("--updates", type=int, default=4)
-    parser.add_argument("--rate", type=float, default=2e-5)
-    arguments = parser.parse_args()
-    batch = arguments.groups * arguments.samples
+    chosen = arguments(__doc__)
+    batch = chosen.groups * chosen.samples
     with tempfile.TemporaryDirectory() as scratch:
         problems = Path(scratch) / "problems.jsonl"
-        write_problems(problems, 500, shots=arguments.shots)
+        write_problems(problems, 500, shots=chosen.shots)
         config = parse_config(
             {
                 "algorithm": "language",
-                "total_samples": batch * arguments.updates,
-                "model": {"path": str(arguments.model)},
+                "total_samples": batch * chosen.updates,
+                "model": {"path": str(chosen.model)},
                 "problems": {
                     "name": "jsonl",
                     "path": str(problems),
                     "scorer": "language_work:variety",
-                    "max_new_tokens": arguments.tokens,
+                    "max_new_tokens": chosen.tokens,
                 },
-                "prompts_per_update": arguments.groups,
-                "samples_per_prompt": arguments.samples,
+                "prompts_per_update": chosen.groups,
+                "samples_per_prompt": chosen.samples,
                 "advantage": "group",
                 "epochs": 1,
-                "micro_batch_size": arguments.micro_batch,
-                "learning_rate": arguments.rate,
+                "micro_batch_size": chosen.micro_batch,
+                "learning_rate": chosen.rate,
                 "evaluation": {"every": 10**9, "episodes": 1},
                 "compute": {"threads": 2},
             }

@@ -6,7 +6,6 @@ checkpointing would make it slower still.
 
 from __future__ import annotations
 
-import argparse
 import json
 import resource
 import sys
@@ -18,21 +17,12 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import torch
-from language_work import prompts, variety
+from language_work import arguments, prompts, variety
 
 
 def main() -> None:
     """Train for some updates without logging or saving."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("model", type=Path)
-    parser.add_argument("--shots", action="store_true")
-    parser.add_argument("--groups", type=int, default=12)
-    parser.add_argument("--samples", type=int, default=8)
-    parser.add_argument("--micro-batch", type=int, default=32)
-    parser.add_argument("--tokens", type=int, default=8)
-    parser.add_argument("--updates", type=int, default=4)
-    parser.add_argument("--rate", type=float, default=2e-5)
-    arguments = parser.parse_args()
+    chosen = arguments(__doc__)
     warnings.filterwarnings("ignore")
     torch.set_num_threads(2)
     from datasets import Dataset
@@ -59,20 +49,20 @@ def main() -> None:
         lengths.append(sum(map(len, completion_ids)) / len(completion_ids))
         return [variety(completion) for completion in completions]
 
-    batch = arguments.groups * arguments.samples
+    batch = chosen.groups * chosen.samples
     with tempfile.TemporaryDirectory() as scratch:
         trainer = GRPOTrainer(
-            model=str(arguments.model),
+            model=str(chosen.model),
             reward_funcs=reward,
-            train_dataset=Dataset.from_dict({"prompt": prompts(500, shots=arguments.shots)}),
+            train_dataset=Dataset.from_dict({"prompt": prompts(500, shots=chosen.shots)}),
             args=GRPOConfig(
                 scratch,
-                max_steps=arguments.updates,
-                per_device_train_batch_size=arguments.micro_batch,
-                gradient_accumulation_steps=batch // arguments.micro_batch,
-                num_generations=arguments.samples,
-                max_completion_length=arguments.tokens,
-                learning_rate=arguments.rate,
+                max_steps=chosen.updates,
+                per_device_train_batch_size=chosen.micro_batch,
+                gradient_accumulation_steps=batch // chosen.micro_batch,
+                num_generations=chosen.samples,
+                max_completion_length=chosen.tokens,
+                learning_rate=chosen.rate,
                 lr_scheduler_type="constant",
                 beta=0.0,
                 loss_type="dapo",

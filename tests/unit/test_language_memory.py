@@ -17,13 +17,13 @@ from steadyrl.algorithms.language.config import LanguageConfig
 from steadyrl.algorithms.language.memory import out_of_memory, what_fits
 from steadyrl.cli.main import main
 from steadyrl.core.errors import EnvironmentFault, OutOfMemory
-from steadyrl.core.presets import parse_config
 from steadyrl.environments.language import generation
 from steadyrl.environments.language.tasks import ProblemSet
 from steadyrl.experiments.verify_resume import compare_runs
 from steadyrl.judging import judge
 from steadyrl.run import resume, train
 from steadyrl.store.reader import RunReader
+from tests.unit.small_language import small_config
 
 Output = pytest.CaptureFixture[str]
 
@@ -35,22 +35,8 @@ ON_GPU = "CUDA out of memory. Tried to allocate 2.50 GiB. GPU 0 has a total capa
 
 
 def _config(**settings: Any) -> LanguageConfig:
-    values = {
-        "algorithm": "language",
-        "total_samples": 96,
-        "model": {"layers": 1, "width": 16, "heads": 2},
-        "problems": {"digits": 1, "max_new_tokens": 4},
-        "prompts_per_update": 4,
-        "samples_per_prompt": 4,
-        "epochs": 2,
-        "evaluation": {"every": 48, "episodes": 8},
-        "checkpoints": {"every": 96},
-    }
-    config = parse_config(
-        values, overrides={name.replace("__", "."): value for name, value in settings.items()}
-    )
-    assert isinstance(config, LanguageConfig)
-    return config
+    """A checkpoint at the end alone, so that only failures make others."""
+    return small_config(**{"evaluation.every": 48, "checkpoints.every": 96, **settings})
 
 
 def _failing(

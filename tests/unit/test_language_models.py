@@ -15,7 +15,6 @@ from steadyrl.environments.language.models import (
     check_head,
     load_model,
     load_trained_state,
-    load_value_head,
     remove_dropout,
     save_model,
     tiny_model,
@@ -217,8 +216,6 @@ def test_the_reference_stays_where_the_policy_began(tokenizer: Any) -> None:
 
 def test_a_saved_model_reloads_in_plain_transformers(tokenizer: Any, tmp_path: Path) -> None:
     policy = _policy(tokenizer, value_head=True)
-    assert policy.value_head is not None
-    torch.nn.init.normal_(policy.value_head.weight)
     save_model(policy, tokenizer, tmp_path)
     tokens = torch.tensor([tokenizer("12+3=")["input_ids"]])
     expected = policy.language_model(input_ids=tokens).logits
@@ -226,13 +223,8 @@ def test_a_saved_model_reloads_in_plain_transformers(tokenizer: Any, tmp_path: P
     assert torch.equal(plain(input_ids=tokens).logits, expected)
     assert AutoTokenizer.from_pretrained(tmp_path)("12+3=")["input_ids"] == tokens[0].tolist()
     model, loaded_tokenizer = load_model(tmp_path)
-    again = LanguagePolicy(model, value_head=True)
-    assert load_value_head(again, tmp_path)
-    assert again.value_head is not None
-    assert torch.equal(again.value_head.weight, policy.value_head.weight)
+    torch.testing.assert_close(model(input_ids=tokens).logits, expected, rtol=1e-4, atol=1e-5)
     assert loaded_tokenizer.padding_side == "left"
-    (tmp_path / "value_head.safetensors").unlink()
-    assert not load_value_head(again, tmp_path)
 
 
 @pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16])

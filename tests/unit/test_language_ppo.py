@@ -16,7 +16,6 @@ from steadyrl.algorithms.language.learner import LanguageLearner
 from steadyrl.algorithms.language.measures import centred, mask_error, standard_error
 from steadyrl.algorithms.language.ppo import Batch, descend, estimate, losses_of, sample
 from steadyrl.core.errors import ConfigError
-from steadyrl.core.presets import parse_config
 from steadyrl.core.records import Step
 from steadyrl.environments.language.generation import Completions
 from steadyrl.experiments.verify_resume import compare_runs
@@ -25,24 +24,7 @@ from steadyrl.report.answers import answers
 from steadyrl.run import Observers, resume, train
 from steadyrl.stability.monitor import Monitor
 from steadyrl.store.reader import RunReader
-
-
-def _config(**settings: Any) -> LanguageConfig:
-    values = {
-        "algorithm": "language",
-        "total_samples": 96,
-        "model": {"layers": 1, "width": 16, "heads": 2},
-        "problems": {"digits": 1, "max_new_tokens": 4},
-        "prompts_per_update": 4,
-        "samples_per_prompt": 4,
-        "epochs": 2,
-        "evaluation": {"every": 32, "episodes": 8},
-        "checkpoints": {"every": 32},
-    }
-    dotted = {name.replace("__", "."): value for name, value in settings.items()}
-    config = parse_config(values, overrides=dotted)
-    assert isinstance(config, LanguageConfig)
-    return config
+from tests.unit.small_language import small_config
 
 
 def _batch(config: LanguageConfig) -> tuple[LanguageLearner, Batch]:
@@ -68,7 +50,7 @@ def _gradient(learner: LanguageLearner, batch: Batch, config: LanguageConfig, si
 def test_the_gradient_does_not_depend_on_the_split_into_micro_batches(
     settings: dict[str, Any],
 ) -> None:
-    config = _config(entropy_weight=0.01, **settings)
+    config = small_config(entropy_weight=0.01, **settings)
     learner, batch = _batch(config)
     whole = _gradient(learner, batch, config, len(batch))
     for size in (8, 4, 3, 1):
@@ -77,7 +59,7 @@ def test_the_gradient_does_not_depend_on_the_split_into_micro_batches(
 
 
 def test_before_the_first_step_every_ratio_is_one_and_the_sampler_is_the_policy() -> None:
-    config = _config(kl="reward")
+    config = small_config(kl="reward")
     steps = list(prepare(config).steps)
     for step in steps:
         assert step.signals["policy.first_ratio_error"] < 1e-4
@@ -87,12 +69,12 @@ def test_before_the_first_step_every_ratio_is_one_and_the_sampler_is_the_policy(
 
 def test_another_temperature_shows_as_nothing_in_the_gap_but_ratios_stay_one() -> None:
     # The policy's own probabilities are trained, whatever it was sampled with.
-    (step, *_) = prepare(_config(temperature=0.5)).steps
+    (step, *_) = prepare(small_config(temperature=0.5)).steps
     assert step.signals["policy.first_ratio_error"] < 1e-4
 
 
 def test_a_gradient_that_is_no_number_is_skipped_and_counted() -> None:
-    config = _config()
+    config = small_config()
     learner, batch = _batch(config)
     before = learner.weights.snapshot()
     batch.advantages[0, 0] = float("nan")
@@ -113,7 +95,7 @@ def test_a_gradient_that_is_no_number_is_skipped_and_counted() -> None:
     ids=str,
 )
 def test_a_run_goes_on_exactly_where_it_stopped(settings: dict[str, Any], tmp_path: Path) -> None:
-    config = _config(**settings)
+    config = small_config(**settings)
     train(config, tmp_path / "unbroken")
 
     def stop(step: Step) -> None:
@@ -127,7 +109,7 @@ def test_a_run_goes_on_exactly_where_it_stopped(settings: dict[str, Any], tmp_pa
 
 
 def test_it_counts_samples_and_is_judged(tmp_path: Path) -> None:
-    summary, path = train(_config(), tmp_path / "run")
+    summary, path = train(small_config(), tmp_path / "run")
     assert (summary.steps, summary.taken) == (6, 96)
     verdict = judge(path)
     assert verdict.to_json()["unit"] == "samples"
@@ -147,12 +129,12 @@ def test_it_counts_samples_and_is_judged(tmp_path: Path) -> None:
 )
 def test_what_does_not_fit_together_is_one_sentence(settings: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
-        _config(**settings)
+        small_config(**settings)
 
 
 def test_a_model_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="there is no language model in it"):
-        prepare(_config(model__path=str(tmp_path)))
+        prepare(small_config(model__path=str(tmp_path)))
 
 
 def _drawn(config: LanguageConfig) -> tuple[LanguageLearner, Completions]:
@@ -162,7 +144,7 @@ def _drawn(config: LanguageConfig) -> tuple[LanguageLearner, Completions]:
 
 
 def test_the_mask_covers_completions_to_their_end_and_a_shifted_one_shows() -> None:
-    learner, drawn = _drawn(_config())
+    learner, drawn = _drawn(small_config())
     assert mask_error(drawn, learner.ends) == 0.0
     without_ends = drawn.mask.clone()
     rows = torch.arange(len(drawn))
@@ -172,16 +154,16 @@ def test_the_mask_covers_completions_to_their_end_and_a_shifted_one_shows() -> N
 
 
 def test_prompt_tokens_among_the_completions_show_in_the_mask() -> None:
-    learner, drawn = _drawn(_config())
+    learner, drawn = _drawn(small_config())
     prompt = drawn.tokens.shape[1] - drawn.mask.shape[1]
     longer = torch.cat([drawn.attention[:, prompt - 1 : prompt], drawn.mask], dim=1)
     assert mask_error(dataclasses.replace(drawn, mask=longer), learner.ends) > 0.05
 
 
 def test_sampling_colder_than_training_shows_as_a_gap() -> None:
-    (step, *_) = prepare(_config()).steps
+    (step, *_) = prepare(small_config()).steps
     assert step.signals["language.sampling_gap"] < 1e-4
-    (step, *_) = prepare(_config(temperature=0.5)).steps
+    (step, *_) = prepare(small_config(temperature=0.5)).steps
     assert step.signals["language.sampling_gap"] > 0.01
     assert step.signals["language.sampler_gap"] < 1e-4
 
@@ -196,7 +178,7 @@ def test_samples_of_one_prompt_count_once_in_the_error_of_a_mean() -> None:
 
 
 def test_an_update_makes_better_completions_more_probable_and_a_flipped_sign_less() -> None:
-    config = _config(learning_rate=1e-3)
+    config = small_config(learning_rate=1e-3)
     for sign in (1.0, -1.0):
         learner, batch = _batch(config)
         batch.advantages.mul_(sign)
@@ -208,7 +190,7 @@ def test_an_update_makes_better_completions_more_probable_and_a_flipped_sign_les
 def test_a_warm_start_tells_how_far_it_came_and_its_first_step_holds_both_accuracies(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    config = _config(
+    config = small_config(
         warm_start={"enabled": True, "low": 0.9, "high": 1.0, "max_steps": 100}, total_samples=32
     )
     with caplog.at_level("INFO", logger="steadyrl"):
@@ -223,7 +205,7 @@ def test_a_warm_start_tells_how_far_it_came_and_its_first_step_holds_both_accura
 
 
 def test_while_the_critic_warms_up_the_model_does_not_move() -> None:
-    config = _config(critic_warm_up=1)
+    config = small_config(critic_warm_up=1)
     learner, batch = _batch(config)
     head, model = learner.policy.value_head, learner.policy.language_model
     assert head is not None
@@ -244,11 +226,11 @@ def test_while_the_critic_warms_up_the_model_does_not_move() -> None:
 def test_without_a_kl_term_there_is_no_second_model_and_a_fork_takes_its_start_for_one(
     tmp_path: Path,
 ) -> None:
-    training = prepare(_config())
+    training = prepare(small_config())
     list(training.steps)
     state = training.state_dict()
     assert "reference" not in state["learner"]["parts"]
-    forked = prepare(_config(kl="loss", total_samples=112))
+    forked = prepare(small_config(kl="loss", total_samples=112))
     forked.load_state_dict({**state, "config": forked.live.state_dict()})
     (step,) = forked.steps
     assert step.signals["language.reference_kl"] == pytest.approx(0.0, abs=1e-6)
@@ -256,7 +238,7 @@ def test_without_a_kl_term_there_is_no_second_model_and_a_fork_takes_its_start_f
 
 
 def test_answers_before_and_after_are_told_with_exact_intervals(tmp_path: Path) -> None:
-    _, path = train(_config(), tmp_path / "run")
+    _, path = train(small_config(), tmp_path / "run")
     told = dict(answers(list(RunReader.open(path).steps())))
     assert told.keys() == {"before", "at the end", "at the end, sampled"}
     assert all(re.fullmatch(r".*% \[.*%, .*%\] of \d", said) for said in told.values())
@@ -266,7 +248,7 @@ def test_answers_before_and_after_are_told_with_exact_intervals(tmp_path: Path) 
 
 
 def test_a_batch_size_is_that_of_all_completions_of_an_update() -> None:
-    config = _config(prompts_per_update=8, minibatch_size=16, micro_batch_size=8)
+    config = small_config(prompts_per_update=8, minibatch_size=16, micro_batch_size=8)
     larger = config.replaced(config.batch_of(128))
     assert (larger.samples_per_update, larger.minibatch_size, larger.micro_batch_size) == (
         128,
@@ -279,7 +261,7 @@ def test_a_batch_size_is_that_of_all_completions_of_an_update() -> None:
         4,
         4,
     )
-    assert _config().batch_of(64)["minibatch_size"] is None
+    assert small_config().batch_of(64)["minibatch_size"] is None
     with pytest.raises(ConfigError, match="no multiple of samples_per_prompt = 4"):
         config.batch_of(66)
     with pytest.raises(ConfigError, match="2 equal minibatches"):
@@ -288,7 +270,7 @@ def test_a_batch_size_is_that_of_all_completions_of_an_update() -> None:
 
 @pytest.mark.parametrize(("spread", "accused"), [(0.0, False), (0.1, True)])
 def test_equal_rewards_are_not_taken_for_a_detached_optimiser(spread: float, accused: bool) -> None:
-    monitor = Monitor(_config())
+    monitor = Monitor(small_config())
     still = {"policy.update_ratio": 0.0, "policy.gradient_norm": 0.0, "language.reward_std": spread}
     found = set()
     for index in range(1, 41):
@@ -299,5 +281,5 @@ def test_equal_rewards_are_not_taken_for_a_detached_optimiser(spread: float, acc
 
 
 def test_a_run_without_evaluation_trains() -> None:
-    (step,) = prepare(_config(evaluation__episodes=0, total_samples=16)).steps
+    (step,) = prepare(small_config(evaluation__episodes=0, total_samples=16)).steps
     assert not [name for name in step.signals if "accuracy" in name]

@@ -130,6 +130,6 @@ def export(trained: Trained, folder: Path, *, adapter: bool = False) -> None:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as scratch:
             made = Path(scratch) / "model"
-            save_model(policy, trained.learner.tokenizer, made, value_head=False, adapter=adapter)
+            save_model(policy, trained.learner.tokenizer, made, adapter=adapter)
             shutil.rmtree(folder, ignore_errors=True)  # an empty one
             made.replace(folder)

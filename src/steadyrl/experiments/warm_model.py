@@ -25,7 +25,6 @@ def warm_model(plain: Mapping[str, Any], folder: Path) -> Path:
         config = LanguageConfig.parse({**plain, "seed": 0})
         learner = LanguageLearner(config, torch.device("cpu"))
         learner.warm_up(config)
-        learner.policy.value_head = None  # it has learned nothing yet
         made = folder.with_name(f".{folder.name}-unfinished")
         shutil.rmtree(made, ignore_errors=True)
         save_model(learner.policy, learner.tokenizer, made)

@@ -12,13 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from steadyrl.core.errors import ConfigError
 from steadyrl.environments.language.policy import LanguagePolicy
-
-VALUE_HEAD_FILE = "value_head.safetensors"
 
 
 def tiny_model(
@@ -151,17 +148,12 @@ def with_lora(
 
 
 def save_model(
-    policy: LanguagePolicy,
-    tokenizer: Any,
-    folder: Path,
-    *,
-    value_head: bool = True,
-    adapter: bool = False,
+    policy: LanguagePolicy, tokenizer: Any, folder: Path, *, adapter: bool = False
 ) -> None:
     """Write a folder that plain transformers loads; adapters are merged into the weights.
 
-    The value head, which transformers knows nothing of, is a file of its own beside them. With
-    `adapter` the low-rank adapters alone are written, which peft puts onto the model they began as.
+    The value head, which transformers knows nothing of, is left out. With `adapter` the low-rank
+    adapters alone are written, which peft puts onto the model they began as.
     """
     model = policy.language_model
     if policy.adapted and not adapter:
@@ -169,17 +161,6 @@ def save_model(
     with without_bars():
         model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-    if value_head and policy.value_head is not None:
-        save_file(dict(policy.value_head.state_dict()), folder / VALUE_HEAD_FILE)
-
-
-def load_value_head(policy: LanguagePolicy, folder: Path) -> bool:
-    """Put back the value head saved beside a model; false if there is none."""
-    path = folder / VALUE_HEAD_FILE
-    if policy.value_head is None or not path.is_file():
-        return False
-    policy.value_head.load_state_dict(load_file(path))
-    return True
 
 
 def trained_state(policy: LanguagePolicy) -> dict[str, Tensor]:
