@@ -33,7 +33,7 @@ def encode_prompts(
     try:
         encoded: list[list[int]] = tokenizer(list(prompts))["input_ids"]
     except Exception as error:
-        reason = " ".join(str(error).split())
+        reason = _unknown_characters(tokenizer, prompts) or " ".join(str(error).split())
         raise ConfigError(f"a prompt cannot be written in the model's tokens: {reason}.") from error
     for prompt, tokens in zip(prompts, encoded, strict=True):
         if not tokens:
@@ -46,3 +46,12 @@ def encode_prompts(
                 "either."
             )
     return encoded
+
+
+def _unknown_characters(tokenizer: Any, prompts: Sequence[str]) -> str:
+    """Of a tokenizer of single characters: those that it does not know, in words."""
+    known = tokenizer.get_vocab()
+    lacking = dict.fromkeys(mark for prompt in prompts for mark in prompt if mark not in known)
+    if not lacking:
+        return ""
+    return f"it knows single characters, and not {', '.join(repr(mark) for mark in lacking)}"
