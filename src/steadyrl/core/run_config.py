@@ -51,6 +51,9 @@ class CheckpointConfig(Settings):
 
     every: int = setting(10_000, "steps of the run's own unit between checkpoints", low=1)
     keep: int = setting(2, "how many recent checkpoints stay; the last good one always does", low=1)
+    keep_best: bool = setting(
+        True, "save wherever an evaluation is the best so far, and keep that checkpoint"
+    )
 
 
 class ComputeConfig(Settings):

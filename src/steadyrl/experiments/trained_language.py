@@ -12,14 +12,13 @@ import torch
 
 from steadyrl.algorithms.language.config import LanguageConfig
 from steadyrl.algorithms.language.learner import LanguageLearner
-from steadyrl.core.errors import CheckpointError, ConfigError
+from steadyrl.core.errors import ConfigError
 from steadyrl.environments.language.generation import Completions, generate
 from steadyrl.environments.language.models import save_model
 from steadyrl.environments.language.sampling import Sampling
+from steadyrl.store.choosing import choose_checkpoint
 from steadyrl.store.files import disk_errors
 from steadyrl.store.reader import RunReader
-
-SCORE = "eval.return_mean"
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,7 @@ class Trained:
     chosen: str  # why this checkpoint, in words
 
 
-def load_trained(run: Path, which: str = "best") -> Trained:
+def load_trained(run: Path, which: str | int = "best") -> Trained:
     """The policy of a checkpoint: `best` evaluated, `last`, or that of a Step.
 
     The scorer of a run is not needed for this, nor is it looked for.
@@ -42,47 +41,12 @@ def load_trained(run: Path, which: str = "best") -> Trained:
         raise ConfigError(
             f"{run}: a run of {store.config.algorithm} has trained no language model."
         )
-    step, chosen = choose_checkpoint(store, which)
-    state = store.checkpoints.load(step)
+    chosen = choose_checkpoint(store, which)
+    state = store.checkpoints.load(chosen.step)
     config = LanguageConfig.parse(state["config"]["now"], source=str(run))
     learner = LanguageLearner(config.replaced({"problems.scorer": "exact"}), torch.device("cpu"))
     learner.weights.load_state_dict(state["learner"]["parts"]["policy"])
-    return Trained(learner, config, step, chosen)
-
-
-def choose_checkpoint(store: RunReader, which: str) -> tuple[int, str]:
-    """(Step, why) of the checkpoint that is meant."""
-    kept = store.checkpoints.steps()
-    if not kept:
-        raise CheckpointError(f"{store.path}: no checkpoint yet, so there is no policy to load.")
-    if which == "last":
-        return kept[-1], f"the last checkpoint, update {kept[-1]}"
-    if which == "best":
-        return _best(store, kept)
-    if not which.isdecimal() or int(which) not in kept:
-        raise ConfigError(
-            f"--checkpoint '{which}': use best, last, or one of the updates that were kept: "
-            f"{', '.join(map(str, kept))}."
-        )
-    return int(which), f"update {int(which)}"
-
-
-def _best(store: RunReader, kept: list[int]) -> tuple[int, str]:
-    """The kept checkpoint with the best evaluation at its Step, or else the last before it."""
-    evaluations = {s.index: s.signals[SCORE] for s in store.steps() if SCORE in s.signals}
-    known: dict[int, float] = {}
-    for step in kept:
-        before = [index for index in evaluations if index <= step]
-        if before:
-            known[step] = evaluations[max(before)]
-    if not known:
-        return kept[-1], f"the last checkpoint, update {kept[-1]}: none was evaluated"
-    best = max(known, key=lambda step: (known[step], step))
-    chosen = f"the best checkpoint that was kept, update {best}, evaluated at {known[best]:.4g}"
-    top = max(evaluations, key=lambda index: evaluations[index])
-    if evaluations[top] > known[best]:
-        chosen += f" (update {top} reached {evaluations[top]:.4g}, but its weights were not kept)"
-    return best, chosen
+    return Trained(learner, config, chosen.step, chosen.because)
 
 
 def ask(
