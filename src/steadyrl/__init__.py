@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from steadyrl.judging import diagnose as diagnose
     from steadyrl.run import resume as resume
     from steadyrl.run import train as train
+    from steadyrl.trained import load_policy as load_policy
 
 __version__ = "0.1.0"
 
@@ -30,6 +31,7 @@ _LAZY = {
     "Watch": "steadyrl.integrations.watch",
     "diagnose": "steadyrl.judging",
     "load_config": "steadyrl.core.presets",
+    "load_policy": "steadyrl.trained",
     "rescue": "steadyrl.experiments.rescue",
     "resume": "steadyrl.run",
     "train": "steadyrl.run",
@@ -41,6 +43,7 @@ __all__ = [
     "__version__",
     "diagnose",
     "load_config",
+    "load_policy",
     "rescue",
     "resume",
     "train",

@@ -19,6 +19,7 @@ def test_exported_names_exist_and_nothing_else_does() -> None:
         "__version__",
         "diagnose",
         "load_config",
+        "load_policy",
         "rescue",
         "resume",
         "train",

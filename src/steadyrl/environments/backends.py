@@ -9,10 +9,10 @@ from typing import Any, Protocol
 
 import gymnasium
 import numpy as np
-from gymnasium import spaces
 from numpy.typing import NDArray
 
 from steadyrl.core.run_config import EnvironmentConfig
+from steadyrl.environments.spaces import Spaces, is_array_space
 
 Array = NDArray[Any]
 Flags = NDArray[np.bool_]
@@ -36,8 +36,7 @@ class Transitions:
 class Backend(Protocol):
     """How the environments are actually held and stepped."""
 
-    observation_space: gymnasium.Space[Any]
-    action_space: gymnasium.Space[Any]
+    spaces: Spaces
 
     def reset(self, index: int, seed: int) -> Array:
         """Begin an episode of one of them."""
@@ -70,10 +69,9 @@ class SerialBackend:
             for _ in range(config.count):
                 env = gymnasium.make(config.id, disable_env_checker=True, **settings)
                 undo.callback(env.close)
+                self.spaces = Spaces(env.observation_space, env.action_space)
                 self._envs.append(_with_arrays(env))
             undo.pop_all()
-        self.observation_space = self._envs[0].observation_space
-        self.action_space = self._envs[0].action_space
         self._seeds = [0] * config.count
         self._actions: list[list[Array]] = [[] for _ in range(config.count)]
 
@@ -120,8 +118,7 @@ class SerialBackend:
 
 def _with_arrays(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
     """The environment with observations that are arrays: numbers one-hot, tuples joined."""
-    space = env.observation_space
-    if isinstance(space, spaces.Box) or not space.is_np_flattenable:
+    if is_array_space(env.observation_space):
         return env
     return gymnasium.wrappers.FlattenObservation(env)
 
@@ -137,8 +134,7 @@ class VectorBackend:
             vectorization_mode="vector_entry_point",
             **settings,
         )
-        self.observation_space = self._env.single_observation_space
-        self.action_space = self._env.single_action_space
+        self.spaces = Spaces(self._env.single_observation_space, self._env.single_action_space)
         with ExitStack() as undo:
             undo.callback(self._env.close)
             self._env.reset(seed=0)

@@ -51,8 +51,8 @@ class Envs:
             undo.pop_all()
 
     def _begin_all(self) -> None:
-        self.observation_space = self._backend.observation_space
-        self.action_space = self._backend.action_space
+        self.spaces = self._backend.spaces
+        self.observation_space, self.action_space = self.spaces.seen, self.spaces.action
         if not isinstance(self.observation_space, Box):
             raise EnvironmentFault(
                 f"environment '{self.id}' has observation space {self.observation_space}, which "

@@ -233,6 +233,10 @@ class DenseNetwork:
         lengths = [outputs * (inputs + 1) for inputs, outputs in pairwise(self.sizes)]
         return list(torch.split(self.gradient[: sum(lengths)], lengths))
 
+    def layers(self) -> list[tuple[Tensor, Tensor]]:
+        """(weight, bias) of each layer, first layer first."""
+        return self._layers
+
     def hidden_activations(self) -> list[Tensor]:
         """What the hidden layers put out in the last `forward`."""
         return self._activations[len(self._inputs)][:-1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, TypedDict
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from steadyrl.algorithms.common.state import Stateful
 from steadyrl.algorithms.on_policy.config import OnPolicyConfig
+from steadyrl.algorithms.on_policy.layout import layout_of
 from steadyrl.core.errors import ConfigError, TrainingDiverged
 from steadyrl.core.seeding import Generators, integer_seed
 from steadyrl.environments.envs import Envs
@@ -20,7 +20,7 @@ from steadyrl.maths.noise_scale import NoiseMeter
 from steadyrl.maths.normalize import RewardScale, RunningMoments
 from steadyrl.maths.policies import policy_for
 from steadyrl.nets.adam import Adam
-from steadyrl.nets.convolutional import SMALLEST, ConvNetwork
+from steadyrl.nets.convolutional import ConvNetwork
 from steadyrl.nets.dense import ActingNetwork, DenseNetwork
 
 Array = NDArray[Any]
@@ -41,15 +41,9 @@ class OnPolicyLearner(Stateful):
 
     def __init__(self, config: OnPolicyConfig, envs: Envs, device: torch.device) -> None:
         self.policy = policy_for(envs.action_space, envs.id)
-        space = envs.observation_space
-        shape = space.shape or ()
-        # Frames large enough for the convolutions; everything else is flattened.
-        frames = len(shape) == 3 and space.dtype == np.uint8
-        self._colours_last = frames and shape[2] < min(shape[:2])
-        if self._colours_last:
-            shape = (shape[2], *shape[:2])
-        self.images = frames and min(shape[1:]) >= SMALLEST
-        self.shape = tuple(shape) if self.images else (math.prod(shape),)
+        layout = layout_of(envs.observation_space)
+        self.images, self.shape = layout.images, layout.shape
+        self._colours_last = layout.colours_last
         if self.images and config.normalize_observations:
             raise ConfigError(
                 f"normalize_observations = true: the observations of '{envs.id}' are images, whose "
