@@ -63,11 +63,10 @@ class SerialBackend:
     """Plain Gymnasium environments, one after the other."""
 
     def __init__(self, config: EnvironmentConfig) -> None:
-        settings: dict[str, Any] = dict(config.settings)
         self._envs: list[gymnasium.Env[Any, Any]] = []
         with ExitStack() as undo:  # if one cannot be made, those before it are closed
             for _ in range(config.count):
-                env = gymnasium.make(config.id, disable_env_checker=True, **settings)
+                env = plain_env(config)
                 undo.callback(env.close)
                 self.spaces = Spaces(env.observation_space, env.action_space)
                 self._envs.append(_with_arrays(env))
@@ -114,6 +113,12 @@ class SerialBackend:
         with ExitStack() as each:  # also those after one that fails to close
             for env in self._envs:
                 each.callback(env.close)
+
+
+def plain_env(config: EnvironmentConfig, **more: Any) -> gymnasium.Env[Any, Any]:
+    """One environment, with what it takes beside its own settings (a render mode)."""
+    settings: dict[str, Any] = {**config.settings, **more}
+    return gymnasium.make(config.id, disable_env_checker=True, **settings)
 
 
 def _with_arrays(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:

@@ -135,8 +135,12 @@ class Envs:
         self.recent = deque((Episode(*record) for record in state["recent"]), maxlen=100)
         self.finished = []
 
+    def episode_seed(self, copy: int, number: int = 0) -> int:
+        """What the environment is reset with for an episode of a copy."""
+        return integer_seed(self._seed, self._purpose, copy, number)
+
     def _begin(self, index: int) -> Array:
-        seed = integer_seed(self._seed, self._purpose, index, int(self._episodes_begun[index]))
+        seed = self.episode_seed(index, int(self._episodes_begun[index]))
         self._episodes_begun[index] += 1
         self._totals[index], self._lengths[index] = 0.0, 0
         observation = self._backend.reset(index, seed)

@@ -54,10 +54,10 @@ def evaluate(
     """
     copies = environment.model_copy(update={"count": episodes})
     with closing(Envs(copies, seed=seed, purpose=f"evaluation {index}")) as envs:
-        return _play(policy, envs, gamma)
+        return play_episodes(policy, envs, gamma)
 
 
-def _play(policy: Acts, envs: Envs, gamma: float) -> Evaluation:
+def play_episodes(policy: Acts, envs: Envs, gamma: float = 1.0) -> Evaluation:
     """The first episode of each copy."""
     count = envs.count
     starts, discounted, discount = envs.observations.copy(), np.zeros(count), 1.0

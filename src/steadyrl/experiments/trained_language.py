@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +14,9 @@ from steadyrl.core.errors import ConfigError
 from steadyrl.environments.language.generation import Completions, generate
 from steadyrl.environments.language.models import save_model
 from steadyrl.environments.language.sampling import Sampling
+from steadyrl.experiments.model_card import card
 from steadyrl.store.choosing import choose_checkpoint
-from steadyrl.store.files import disk_errors
+from steadyrl.store.files import new_folder
 from steadyrl.store.reader import RunReader
 
 
@@ -27,6 +26,7 @@ class Trained:
 
     learner: LanguageLearner
     config: LanguageConfig
+    run: Path
     step: int
     chosen: str  # why this checkpoint, in words
 
@@ -46,7 +46,7 @@ def load_trained(run: Path, which: str | int = "best") -> Trained:
     config = LanguageConfig.parse(state["config"]["now"], source=str(run))
     learner = LanguageLearner(config.replaced({"problems.scorer": "exact"}), torch.device("cpu"))
     learner.weights.load_state_dict(state["learner"]["parts"]["policy"])
-    return Trained(learner, config, chosen.step, chosen.because)
+    return Trained(learner, config, run, chosen.step, chosen.because)
 
 
 def ask(
@@ -88,12 +88,19 @@ def export(trained: Trained, folder: Path, *, adapter: bool = False) -> None:
             "--adapter: this run trained all weights (model.lora_rank = 0), so there is no adapter "
             "to keep apart. Leave the flag out."
         )
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ConfigError(f"{folder} exists and is not empty: give a new folder for the model.")
-    with disk_errors(folder):
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as scratch:
-            made = Path(scratch) / "model"
-            save_model(policy, trained.learner.tokenizer, made, adapter=adapter)
-            shutil.rmtree(folder, ignore_errors=True)  # an empty one
-            made.replace(folder)
+    with new_folder(folder) as made:
+        save_model(policy, trained.learner.tokenizer, made, adapter=adapter)
+        (made / "README.md").write_text(_card(trained), "utf-8")
+
+
+def _card(trained: Trained) -> str:
+    body = [
+        "```python",
+        "from transformers import AutoModelForCausalLM, AutoTokenizer",
+        'model = AutoModelForCausalLM.from_pretrained(".")',
+        'tokenizer = AutoTokenizer.from_pretrained(".")',
+        "```",
+        "",
+        "The value head, if there was one, is left out: it belongs to the training.",
+    ]
+    return card(trained.run, trained.config, trained.chosen, body)
