@@ -139,7 +139,7 @@ def _spaces(config: RunConfig, state: Mapping[str, Any]) -> Spaces:
     """As the checkpoint says; those of older versions do not, so their environment is asked."""
     if state.get("spaces"):
         return Spaces.from_record(state["spaces"])
-    environment = config.value_of("environment").model_copy(update={"count": 1})
+    environment = config.value_of("environment").copies(1)
     with closing(Envs(environment, seed=config.seed)) as envs:
         return envs.spaces
 

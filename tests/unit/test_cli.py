@@ -205,7 +205,7 @@ def test_check_warns_before_training_and_fails_when_strict(capsys: Output) -> No
 
 def test_preflight_finds_an_environment_in_which_failing_pays(capsys: Output) -> None:
     overrides = ["--batch-size", "64", "--learning-starts", "200", "--hidden-sizes", "[16]"]
-    assert main(["check", "ddpg/stage1", "--preflight", "--json", *overrides]) == 0
+    assert main(["check", "ddpg/stage1", "--preflight", "--json", *overrides]) == 1
     assert "P003" in [concern["rule"] for concern in json.loads(capsys.readouterr().out)]
     assert main(["check", "ddpg/residual", "--preflight", "--json", *overrides]) == 0
     assert "P003" not in [concern["rule"] for concern in json.loads(capsys.readouterr().out)]

@@ -6,7 +6,10 @@ import argparse
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 from steadyrl import __version__
 from steadyrl.core.errors import LeaderFailed, SteadyError
@@ -77,7 +80,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         allow_abbrev=False,
     )
     try:
-        return int(command.main(parser, rest))
+        with _plain_warnings():
+            return int(command.main(parser, rest))
     except LeaderFailed as error:
         return error.exit_code
     except SteadyError as error:
@@ -91,6 +95,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader (head, less) has seen enough; stdout must not be flushed again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Warnings about environments in one line: our source lines are no help to who trains."""
+    with warnings.catch_warnings():
+        usual = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
+            if category.__name__ == "ContractWarning":
+                sys.stderr.write(f"warning: {message}\n")
+            else:
+                usual(message, category, *rest, **more)
+
+        warnings.showwarning = show
+        yield
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):

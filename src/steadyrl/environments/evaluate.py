@@ -52,7 +52,7 @@ def evaluate(
     Evaluation `index` of a seed always meets the same episodes, so it needs no state of its own
     and two configs with one seed are judged on the same starts.
     """
-    copies = environment.model_copy(update={"count": episodes})
+    copies = environment.copies(episodes)
     with closing(Envs(copies, seed=seed, purpose=f"evaluation {index}")) as envs:
         return play_episodes(policy, envs, gamma)
 

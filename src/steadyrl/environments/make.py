@@ -10,9 +10,10 @@ from typing import Any
 import gymnasium
 from gymnasium.vector import AutoresetMode
 
-from steadyrl.core.errors import EnvironmentFault
+from steadyrl.core.errors import EnvironmentFault, SteadyError
 from steadyrl.core.run_config import ATARI, EnvironmentConfig
 from steadyrl.environments.backends import Backend, SerialBackend, VectorBackend, plain_env
+from steadyrl.environments.contract import explained
 
 
 def make_backend(config: EnvironmentConfig) -> Backend:
@@ -25,6 +26,10 @@ def make_backend(config: EnvironmentConfig) -> Backend:
         spec = gymnasium.registry.get(config.id)
         if spec is not None and _steps_as_vector(spec):
             return VectorBackend(config)
+        if config.processes > 1:
+            from steadyrl.environments.processes import ProcessBackend
+
+            return ProcessBackend(config)
         return SerialBackend(config)
 
 
@@ -56,6 +61,10 @@ def _faults(config: EnvironmentConfig) -> Iterator[None]:
             f"environment '{config.id}' does not take environment.settings = "
             f"{dict(config.settings)}: {error}."
         ) from None
+    except SteadyError:
+        raise
+    except Exception as error:
+        raise explained(config.id, error, "making it") from error
 
 
 def _steps_as_vector(spec: Any) -> bool:

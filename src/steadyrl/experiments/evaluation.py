@@ -118,7 +118,7 @@ def evaluate_policy(
     played: list[Played] = []
     while len(played) < episodes:
         count = min(AT_ONCE, episodes - len(played))
-        copies = world.model_copy(update={"count": count})
+        copies = world.copies(count)
         with closing(Envs(copies, seed=seed, purpose=f"asked for {len(played)}")) as envs:
             _refuse_other_spaces(policy, envs)
             found = play_episodes(acts, envs).episodes

@@ -83,7 +83,7 @@ def export_policy(policy: TrainedPolicy, folder: Path, kind: Format) -> Exported
 def recorded_observations(policy: TrainedPolicy) -> tuple[Array, str]:
     """What the policy meets when it acts; where there is no environment, what it might meet."""
     try:
-        world = environment_of(policy).model_copy(update={"count": 4})
+        world = environment_of(policy).copies(4)
         with closing(Envs(world, seed=policy.config.seed, purpose="export")) as envs:
             seen = [envs.observations]
             while sum(map(len, seen)) < CHECKED:

@@ -103,7 +103,7 @@ class _Seen:
     rate = 15  # Atari's 60 frames per second, of which a policy acts on every fourth
 
     def __init__(self, world: EnvironmentConfig) -> None:
-        self._world = world.model_copy(update={"count": 1})
+        self._world = world.copies(1)
         self._envs: Envs | None = None
 
     def begin(self, seed: int) -> Any:

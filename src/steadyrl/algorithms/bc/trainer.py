@@ -54,7 +54,7 @@ def _recorded_spaces(learner: BCLearner) -> Spaces:
 
 def _played_spaces(config: BCConfig, learner: BCLearner) -> Spaces:
     """A clone can only be tried where it sees and does what was recorded."""
-    envs = Envs(config.environment.model_copy(update={"count": 1}), seed=config.seed)
+    envs = Envs(config.environment.copies(1), seed=config.seed)
     envs.close()
     space, seen = envs.action_space, envs.observations[0]
     if not isinstance(space, Box):
