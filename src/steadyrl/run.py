@@ -153,6 +153,8 @@ def drive(
         message = str(error)
         if status == "failed":
             _save_what_stands(error, scribe, store)
+        else:
+            error.add_note(f"where the first bad number comes from: steadyrl replay {store.path}")
         if isinstance(error, OutOfMemory):
             scribe.tell_memory(error)  # after the checkpoint: a resume leaves it behind
         raise

@@ -44,7 +44,7 @@ class DDPGConfig(ActingConfig):
     buffer_size: int = setting(
         1_000_000, "transitions the replay buffer holds", low=1, changes="fork"
     )
-    learning_starts: int = setting(100, "environment steps of random actions first", low=0)
+    learning_starts: int = setting(256, "environment steps of random actions first", low=0)
     train_every: int = setting(1, "environment steps between trainings", low=1)
     updates_per_training: int = setting(1, "gradient updates per training", low=1)
     noise_std: float = setting(
