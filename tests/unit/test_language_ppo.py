@@ -11,10 +11,11 @@ import pytest
 import torch
 
 from steadyrl.algorithms.common.training import prepare
+from steadyrl.algorithms.language.batch import Batch
 from steadyrl.algorithms.language.config import LanguageConfig
 from steadyrl.algorithms.language.learner import LanguageLearner
 from steadyrl.algorithms.language.measures import centred, mask_error, standard_error
-from steadyrl.algorithms.language.ppo import Batch, descend, estimate, losses_of, sample
+from steadyrl.algorithms.language.ppo import descend, estimate, losses_of, sample
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.records import Step
 from steadyrl.environments.language.generation import Completions

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import model_validator
 
+from steadyrl.algorithms.common.replay_config import ReplayConfig
 from steadyrl.core.config import Settings, setting
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.run_config import EvaluationConfig, RunConfig
@@ -160,6 +161,16 @@ class LanguageConfig(RunConfig):
     kl_weight_floor: float = setting(0.01, "of kl_target: the least weight", above=0.0)
     kl_weight_cap: float = setting(1.0, "of kl_target: the largest weight", above=0.0)
 
+    # Replay
+    replay: ReplayConfig = setting(
+        ReplayConfig(), "old prompts with their completions among the fresh ones"
+    )
+
+    @property
+    def replays(self) -> bool:
+        """Whether old experience is trained on too."""
+        return self.replay.enabled
+
     @property
     def samples_per_update(self) -> int:
         """All completions of all prompts."""
@@ -260,6 +271,11 @@ class LanguageConfig(RunConfig):
         if self.critic_warm_up and self.advantage != "gae":
             raise ValueError(
                 "critic_warm_up needs a value head: use advantage = gae, or critic_warm_up = 0."
+            )
+        if self.replays and self.replay.priority == "td_error" and self.advantage != "gae":
+            raise ValueError(
+                "replay.priority = td_error needs a value head: use advantage = gae, or "
+                "replay.priority = advantage."
             )
         if self.kl_target is not None and self.kl == "none":
             raise ValueError("kl_target needs a reference: use kl = reward or loss.")

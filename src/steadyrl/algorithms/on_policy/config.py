@@ -6,6 +6,7 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import model_validator
 
+from steadyrl.algorithms.common.replay_config import ReplayConfig
 from steadyrl.core.config import setting
 from steadyrl.core.run_config import ActingConfig, LayerSizes
 from steadyrl.core.traits import Trait
@@ -55,10 +56,23 @@ class OnPolicyConfig(ActingConfig):
         """What all copies of the environment contribute."""
         return self.rollout_length * self.environment.count
 
+    @property
+    def replays(self) -> bool:
+        """Whether old experience is trained on too."""
+        return False
+
     def entropy_weight_at(self, updates: int) -> float:
         """The weight after so many updates."""
         decayed = self.entropy_weight * self.entropy_decay**updates
         return max(decayed, min(self.entropy_floor, self.entropy_weight))
+
+
+class RolloutReplayConfig(ReplayConfig):
+    """Replay of stretches of rollouts."""
+
+    segment_length: int = setting(
+        32, "environment steps of an item; shorter where an episode is cut", low=1, changes="fork"
+    )
 
 
 class PPOConfig(OnPolicyConfig):
@@ -87,6 +101,13 @@ class PPOConfig(OnPolicyConfig):
     target_kl: float | None = setting(
         None, "stop the update when an epoch's KL passes this; null means never", above=0.0
     )
+
+    replay: RolloutReplayConfig = setting(RolloutReplayConfig(), "old experience among the fresh")
+
+    @property
+    def replays(self) -> bool:
+        """As the config says."""
+        return self.replay.enabled
 
     @model_validator(mode="after")
     def _advantages_can_be_normalised(self) -> Self:
