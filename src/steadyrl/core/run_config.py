@@ -53,6 +53,15 @@ class CheckpointConfig(Settings):
     keep: int = setting(2, "how many recent checkpoints stay; the last good one always does", low=1)
 
 
+class StoppingConfig(Settings):
+    """When a run ends before its budget because nothing improves."""
+
+    patience: int | None = setting(
+        None, "evaluations without a new best before the run ends; null: never", low=1
+    )
+    threshold: float = setting(0.0, "what a new best must be better by", low=0.0)
+
+
 class ComputeConfig(Settings):
     """Where and how the arithmetic runs."""
 
@@ -84,6 +93,7 @@ class RunConfig(Settings):
     seed: int = setting(0, "the one seed that all randomness derives from", low=0, changes="fork")
     evaluation: EvaluationConfig = setting(EvaluationConfig(), "evaluation")
     checkpoints: CheckpointConfig = setting(CheckpointConfig(), "checkpoints")
+    stopping: StoppingConfig = setting(StoppingConfig(), "ending early")
     compute: ComputeConfig = setting(ComputeConfig(), "compute")
     limits: Limits = setting(
         "relative",

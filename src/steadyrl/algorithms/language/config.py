@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import model_validator
@@ -10,7 +9,8 @@ from pydantic import model_validator
 from steadyrl.algorithms.common.replay_config import ReplayConfig
 from steadyrl.core.config import Settings, setting
 from steadyrl.core.errors import ConfigError
-from steadyrl.core.run_config import EvaluationConfig, RunConfig
+from steadyrl.core.run_config import EvaluationConfig
+from steadyrl.core.schedules import ScheduledRate
 from steadyrl.core.traits import RETURN, SAMPLES, Score, Trait, Unit
 
 
@@ -76,7 +76,7 @@ class WarmStartConfig(Settings):
     max_steps: int = setting(4_000, "it gives up after so many", low=1, changes="start")
 
 
-class LanguageConfig(RunConfig):
+class LanguageConfig(ScheduledRate):
     """PPO (Schulman et al., 2017) on completions; `advantage: group` makes it GRPO."""
 
     traits: ClassVar[frozenset[Trait] | None] = frozenset({"language", "on_policy", "clipped"})
@@ -124,15 +124,6 @@ class LanguageConfig(RunConfig):
         None, "completions in memory at once; the gradient does not depend on it", low=1
     )
     learning_rate: float = setting(1e-4, "AdamW's step size", low=0.0)
-    learning_rate_schedule: Literal["constant", "linear", "cosine", "plateau"] = setting(
-        "constant", "linear and cosine fall to 0 at the end, plateau when nothing improves"
-    )
-    plateau_patience: int = setting(
-        5, "of plateau: evaluations without a new best before the rate falls", low=1
-    )
-    plateau_ratio: float = setting(0.5, "of plateau: what it falls to", above=0.0, below=1.0)
-    plateau_floor: float = setting(1e-8, "of plateau: the lowest rate", above=0.0)
-    warm_up: int = setting(0, "updates over which the rate rises to its value", low=0)
     critic_warm_up: int = setting(
         0, "updates at the start that train the value head alone", low=0, changes="start"
     )
@@ -210,14 +201,7 @@ class LanguageConfig(RunConfig):
 
     def learning_rate_at(self, update: int, progress: float) -> float:
         """The step size of an update, when this share of the budget is used."""
-        rate = self.learning_rate
-        if update < self.warm_up:
-            return rate * (update + 1) / self.warm_up
-        if self.learning_rate_schedule == "linear":
-            return rate * max(0.0, 1.0 - progress)
-        if self.learning_rate_schedule == "cosine":
-            return rate * 0.5 * (1.0 + math.cos(math.pi * min(1.0, progress)))
-        return rate
+        return self.learning_rate * self.pace_at(update, progress)
 
     @model_validator(mode="after")
     def _does_something(self) -> Self:

@@ -128,6 +128,7 @@ def _age(
         "aged.share": (len(batch) - new) / len(batch),
         "aged.kl": float((logs.exp() - 1.0 - logs).mean()),
         "aged.ratio_bounded_share": float((policy[new:] >= bound)[there].float().mean()),
+        "aged.uses_max": float(old.drawn.uses.max()),
         "aged.weight_min": float(old.drawn.weights.min()),
         **effective_by_age(logs.exp().cpu().numpy(), ages),
     }

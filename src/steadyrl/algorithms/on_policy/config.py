@@ -9,6 +9,7 @@ from pydantic import model_validator
 from steadyrl.algorithms.common.replay_config import ReplayConfig
 from steadyrl.core.config import setting
 from steadyrl.core.run_config import ActingConfig, LayerSizes
+from steadyrl.core.schedules import ScheduledRate
 from steadyrl.core.traits import Trait
 
 
@@ -75,16 +76,13 @@ class RolloutReplayConfig(ReplayConfig):
     )
 
 
-class PPOConfig(OnPolicyConfig):
+class PPOConfig(ScheduledRate, OnPolicyConfig):
     """Proximal policy optimisation (Schulman et al., 2017)."""
 
     traits: ClassVar[frozenset[Trait] | None] = frozenset({"acts", "on_policy", "clipped"})
 
     algorithm: Literal["ppo"] = setting("ppo", "which trainer", changes="start")
     learning_rate: float = setting(3e-4, "Adam's step size", low=0.0)
-    learning_rate_schedule: Literal["constant", "linear"] = setting(
-        "constant", "linear falls to 0 at the end of the budget"
-    )
     minibatch_size: int = setting(64, "samples per gradient step", low=1)
     micro_batch_size: int | None = setting(
         None, "gradients are accumulated over parts of this size; null: all at once", low=1
@@ -126,8 +124,6 @@ class PPOConfig(OnPolicyConfig):
         """One minibatch."""
         return min(self.minibatch_size, self.samples_per_update)
 
-    def learning_rate_at(self, progress: float) -> float:
-        """The step size when this share of the budget is used."""
-        if self.learning_rate_schedule == "linear":
-            return self.learning_rate * max(0.0, 1.0 - progress)
-        return self.learning_rate
+    def learning_rate_at(self, update: int, progress: float) -> float:
+        """The step size of an update, when this share of the budget is used."""
+        return self.learning_rate * self.pace_at(update, progress)

@@ -48,7 +48,8 @@ def train_ppo(live: LiveConfig[PPOConfig], envs: Envs, learner: OnPolicyLearner)
         if config.replays:
             data, signals = with_aged(learner, rollout, data, config, progress)
             meter.add(signals)
-        update(learner, data, config, meter, learning_rate=config.learning_rate_at(progress))
+        rate = config.learning_rate_at(learner.updates, progress)
+        update(learner, data, config, meter, learning_rate=rate)
         yield finish_step(learner, envs, config, meter, started=started, taken_before=taken_before)
 
 

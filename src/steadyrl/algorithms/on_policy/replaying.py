@@ -96,6 +96,7 @@ def thought_over(
     signals = {
         "aged.kl": float((logs.exp() - 1.0 - logs).mean()),
         "aged.ratio_bounded_share": float((ratios >= bound).float().mean()),
+        "aged.uses_max": float(drawn.uses.max()),
         "aged.weight_min": float(drawn.weights.min()),
         "aged.value_drift": float(np.sqrt(np.mean((values - old.values)[old.mask] ** 2))),
         **effective_by_age(

@@ -22,7 +22,11 @@ SIGNALS = (
         "aged.uses_mean", "how often items were drawn, mean", "count", "replay/uses_mean", "last"
     ),
     signal(
-        "aged.uses_max", "how often the most used item was drawn", "count", "replay/uses", "last"
+        "aged.uses_max",
+        "how often the most used item of this draw was drawn",
+        "count",
+        "replay/uses",
+        "last",
     ),
     signal("aged.age_mean", "mean age of the items", "updates", "replay/item_age_mean", "last"),
     signal("aged.age_max", "age of the oldest item", "updates", "replay/item_age_max", "last"),
