@@ -81,8 +81,13 @@ def _train(arguments: argparse.Namespace, overrides: dict[str, object]) -> int:
         TrainingProgress(path.name, config, quiet=arguments.quiet) as progress,
         mirrored(arguments.log, path, config, progress.observers()) as (observers, tell),
     ):
-        guard = arguments.guard or "watch"
-        summary, path = train(config, path, numbered=numbered, observers=observers, guard=guard)
+        summary, path = train(
+            config,
+            path,
+            numbered=numbered,
+            observers=observers,
+            guard=arguments.guard or "watch",
+        )
         tell(summary)
     return _conclude(summary.to_json(), path, as_json=arguments.json)
 

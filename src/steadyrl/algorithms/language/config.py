@@ -190,6 +190,11 @@ class LanguageConfig(ScheduledRate):
         }
 
     @property
+    def only_advantages_teach(self) -> bool:
+        """Whether completions whose advantage is 0 have no part in the gradient."""
+        return self.advantage == "group" and self.kl != "loss" and not self.entropy_weight
+
+    @property
     def rounds(self) -> bool:
         """Whether numbers are so coarse that sampling and training see other log-probabilities."""
         return self.compute.precision != "fp32" or self.model.precision != "fp32"

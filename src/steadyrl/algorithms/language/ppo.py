@@ -252,10 +252,18 @@ def descend(
 def find_gradient(
     learner: LanguageLearner, batch: Batch, rows: slice, config: LanguageConfig
 ) -> dict[str, float]:
-    """The gradient of some of the completions, left with the weights, and what it was made of."""
+    """The gradient of some of the completions, left with the weights, and what it was made of.
+
+    It is divided by the tokens of all of them, but those that teach nothing are not gone through.
+    """
     learner.optimizer.zero()
     total = float(batch.completions.mask[rows].sum())
-    fresh = total
+    if config.only_advantages_teach:
+        batch = batch.rows(
+            teaching(batch, rows, config.samples_per_prompt, learner.processes.count)
+        )
+        rows = slice(0, len(batch))
+    fresh = float(batch.completions.mask[rows].sum())
     if batch.age is not None:
         fresh = float(batch.completions.mask[rows][batch.age.fresh[rows]].sum())
     critic_only = learner.updates < config.critic_warm_up
@@ -287,6 +295,19 @@ def find_gradient(
         "kl": float(statistics.kl) / fresh,
     }
     return {**processes.added(shares), "policy.ratio_max": processes.largest(furthest)}
+
+
+def teaching(batch: Batch, rows: slice, group: int, least: int) -> Tensor:
+    """Those of the rows whose prompt has completions of unequal merit, at least so many prompts.
+
+    Where all earned the same, all advantages are 0 and so is the gradient: to go through them would
+    change nothing but the time it takes.
+    """
+    some = batch.advantages[rows].abs().amax(dim=1).view(-1, group).amax(dim=1) > 0
+    some[: max(0, least - int(some.sum()))] = True
+    chosen = some.nonzero() * group + torch.arange(group, device=some.device)
+    found: Tensor = chosen.flatten() + rows.start
+    return found
 
 
 def losses_of(
