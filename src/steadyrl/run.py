@@ -136,6 +136,7 @@ def drive(
                         findings = scribe.record(step)
                         observers.step(step)
                         scribe.respond(findings, controls, observers)
+                        scribe.stop_when_idle(controls)
                         scribe.checkpoint_when_due()
                         if controls.stopping:
                             break

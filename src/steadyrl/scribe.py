@@ -31,6 +31,7 @@ from steadyrl.stability.guard import MAX_ACTIONS, Action, choose_action
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.probes import ask_all
 from steadyrl.stability.rules import Detector
+from steadyrl.stability.stopping import reason_to_stop
 from steadyrl.store.black_box import BLACK_BOX_STEPS, write_black_box
 from steadyrl.store.writer import RunWriter
 
@@ -54,15 +55,11 @@ class Controls:
     def __init__(self) -> None:
         self.status: RunStatus = "finished"
         self.reason = ""
+        self.stopping = False  # somebody wants it to end
 
     def stop(self, status: RunStatus, because: str) -> None:
         """End the run at the next Step, with a checkpoint."""
-        self.status, self.reason = status, because
-
-    @property
-    def stopping(self) -> bool:
-        """Whether somebody wants it to end."""
-        return self.status != "finished"
+        self.status, self.reason, self.stopping = status, because, True
 
 
 class Scribe:
@@ -211,6 +208,13 @@ class Scribe:
         self._look_back()
         self._write_changes()
         self._save(step, good=True)
+
+    def stop_when_idle(self, controls: Controls) -> None:
+        """End the run early if the config says so and nothing improves any more."""
+        because = reason_to_stop(self._monitor.window, self._config)
+        if because is not None and not controls.stopping and self._last is not None:
+            self._store.append_event("stopped early", self._last.index, because=because)
+            controls.stop("finished", because)
 
     def checkpoint_when_due(self) -> None:
         """After the response to a Step: a resume from here never comes back to it."""

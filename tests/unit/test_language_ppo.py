@@ -11,10 +11,11 @@ import pytest
 import torch
 
 from steadyrl.algorithms.common.training import prepare
+from steadyrl.algorithms.language.batch import Batch
 from steadyrl.algorithms.language.config import LanguageConfig
 from steadyrl.algorithms.language.learner import LanguageLearner
 from steadyrl.algorithms.language.measures import centred, mask_error, standard_error
-from steadyrl.algorithms.language.ppo import Batch, descend, estimate, losses_of, sample
+from steadyrl.algorithms.language.ppo import descend, estimate, find_gradient, losses_of, sample
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.records import Step
 from steadyrl.environments.language.generation import Completions
@@ -56,6 +57,40 @@ def test_the_gradient_does_not_depend_on_the_split_into_micro_batches(
     for size in (8, 4, 3, 1):
         parts = _gradient(learner, batch, config, size)
         assert float((parts - whole).norm() / whole.norm()) < 1e-5
+
+
+def test_prompts_that_teach_nothing_are_left_out_of_the_pass_and_the_gradient_is_the_same() -> None:
+    config = small_config(advantage="group")
+    training = prepare(config)
+    learner = training.learner
+    assert isinstance(learner, LanguageLearner)
+    completions, _ = sample(learner, config)
+    scores = torch.tensor([0.0, 1.0, 0.0, 0.0] + [1.0] * 4 + [0.0] * 4 + [1.0, 0.0, 1.0, 1.0])
+    batch = estimate(learner, completions, scores, config)[0]
+    expected = _gradient(learner, batch, config, len(batch))
+    passed: list[int] = []
+    forward = learner.policy.forward
+
+    def counted(tokens: torch.Tensor, *rest: Any, **how: Any) -> Any:
+        passed.append(len(tokens))
+        return forward(tokens, *rest, **how)
+
+    learner.policy.forward = counted  # type: ignore[method-assign]
+    signals = find_gradient(learner, batch, slice(0, len(batch)), config)
+    found = torch.cat([w.grad.flatten() for w in learner.policy.parameters() if w.grad is not None])
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-7)
+    assert passed == [8]
+    assert signals["kl"] == pytest.approx(0.0, abs=1e-6)
+
+
+def test_a_batch_that_teaches_nothing_has_a_gradient_of_zero() -> None:
+    config = small_config(advantage="group")
+    learner = prepare(config).learner
+    assert isinstance(learner, LanguageLearner)
+    completions, _ = sample(learner, config)
+    batch = estimate(learner, completions, torch.ones(len(completions)), config)[0]
+    find_gradient(learner, batch, slice(0, len(batch)), config)
+    assert learner.weights.clip_gradient(None) == 0.0
 
 
 def test_before_the_first_step_every_ratio_is_one_and_the_sampler_is_the_policy() -> None:

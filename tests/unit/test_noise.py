@@ -169,7 +169,8 @@ def test_ppo_measures_parts_that_do_not_fill_its_minibatch() -> None:
     generator = torch.Generator().manual_seed(0)
     drawn = [torch.randn(64, generator=generator) for _ in range(4)]
     observations = torch.randn(64, 4, generator=generator)
-    batch = Samples(observations, torch.arange(64) % 2, *drawn)
+    logs, held, gained, returns = drawn
+    batch = Samples(observations, torch.arange(64) % 2, logs, held, gained, returns)
     squares = []
     for rows in (slice(0, 24), slice(24, 48), slice(0, 64)):
         part = batch.rows(torch.arange(64)[rows])

@@ -317,7 +317,7 @@ def test_schedules_are_what_they_say(ppo_config: Make) -> None:
         entropy_decay=0.5,
         entropy_floor=0.01,
     )
-    assert [config.learning_rate_at(p) for p in (0.0, 0.25, 1.0)] == [1.0, 0.75, 0.0]
+    assert [config.learning_rate_at(9, p) for p in (0.0, 0.25, 1.0)] == [1.0, 0.75, 0.0]
     assert [config.entropy_weight_at(n) for n in (0, 1, 9)] == [0.05, 0.025, 0.01]
 
 

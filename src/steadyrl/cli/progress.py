@@ -123,7 +123,9 @@ class TrainingProgress:
 
 
 def describe_step(step: Step) -> str:
-    """The handful of numbers people look at first."""
+    """The handful of numbers people look at first; with replay a line for every Step."""
+    if "aged.size" in step.signals:
+        return _describe_replay(step)
     shown = (
         ("eval.return_mean", "eval"),
         ("eval.length_mean", "length"),
@@ -134,6 +136,23 @@ def describe_step(step: Step) -> str:
         return ""
     return "  ".join(
         f"{label} {step.signals[name]:.4g}" for name, label in shown if name in step.signals
+    )
+
+
+def _describe_replay(step: Step) -> str:
+    """Policy loss, value loss, reward, items kept, and how often each sample is used."""
+    shown = (
+        ("PL", "policy.loss", ".2f", ""),
+        ("VL", "value.loss", ".3g", ""),
+        ("R", "rollout.return_mean", ".4g", ""),
+        ("BUF", "aged.size", ".0f", ""),
+        ("EFF", "train.sample_efficiency", ".1f", "x"),
+        ("eval", "eval.return_mean", ".4g", ""),
+    )
+    return " ".join(
+        f"{label}:{step.signals[name]:{how}}{unit}"
+        for label, name, how, unit in shown
+        if name in step.signals
     )
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from steadyrl.cli.main import INTERRUPTED
 from steadyrl.cli.progress import TrainingProgress
@@ -13,6 +16,11 @@ from steadyrl.cli.settings import describe_settings, parse_with_settings
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.launch import launched
 from steadyrl.core.presets import load_config
+
+if TYPE_CHECKING:
+    from steadyrl.core.records import RunSummary
+    from steadyrl.core.run_config import RunConfig
+    from steadyrl.scribe import Observers
 
 EPILOG = """\
 CONFIG is a preset name (see 'steadyrl presets') or a YAML file.
@@ -38,6 +46,9 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
         help="watch: report findings (default; a resumed run keeps its guard); act: on something "
         "severe go back to the last good checkpoint and try an automatic remedy",
     )
+    parser.add_argument(
+        "--log", choices=["wandb"], help="beside the run's own files: Weights & Biases"
+    )
     parser.add_argument("--json", action="store_true", help="print the summary as JSON on stdout")
     parser.add_argument("--quiet", action="store_true", help="no progress")
     if {"-h", "--help"} & set(argv) and argv[0] not in ("-h", "--help") and argv[0][:1] != "-":
@@ -58,19 +69,26 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
 def _train(arguments: argparse.Namespace, overrides: dict[str, object]) -> int:
     config = load_config(arguments.config, overrides)
     from steadyrl.run import default_name, train
-    from steadyrl.store.writer import mirror_missing
+    from steadyrl.store.writer import claim_run_path, mirror_missing
 
     if (missing := mirror_missing()) and not arguments.quiet:
         sys.stderr.write(f"note: {missing}\n")
     path = arguments.runs / (arguments.name or default_name(config))
-    with TrainingProgress(path.name, config, quiet=arguments.quiet) as progress:
+    numbered = arguments.name is None
+    if arguments.log and numbered:  # the mirror must know which folder it will be
+        path, numbered = claim_run_path(path), False
+    with (
+        TrainingProgress(path.name, config, quiet=arguments.quiet) as progress,
+        mirrored(arguments.log, path, config, progress.observers()) as (observers, tell),
+    ):
         summary, path = train(
             config,
             path,
-            numbered=arguments.name is None,
-            observers=progress.observers(),
+            numbered=numbered,
+            observers=observers,
             guard=arguments.guard or "watch",
         )
+        tell(summary)
     return _conclude(summary.to_json(), path, as_json=arguments.json)
 
 
@@ -83,10 +101,31 @@ def _resume(arguments: argparse.Namespace, overrides: dict[str, object]) -> int:
     for problem in () if launched().follows else store.problems:
         sys.stderr.write(f"warning: {path}: {problem}\n")
     config = store.config_in_force().replaced(overrides)
-    with TrainingProgress(path.name, config, quiet=arguments.quiet) as progress:
-        observers = progress.observers()
+    with (
+        TrainingProgress(path.name, config, quiet=arguments.quiet) as progress,
+        mirrored(arguments.log, path, config, progress.observers()) as (observers, tell),
+    ):
         summary = resume(path, overrides=overrides, observers=observers, guard=arguments.guard)
+        tell(summary)
     return _conclude(summary.to_json(), path, as_json=arguments.json)
+
+
+@contextmanager
+def mirrored(
+    where: str | None, path: Path, config: RunConfig, observers: Observers
+) -> Iterator[tuple[Observers, Callable[[RunSummary], None]]]:
+    """Observers that also send elsewhere, and whom to tell how it ended; closed in any case."""
+    if where is None or launched().follows:
+        yield observers, lambda _summary: None
+        return
+    from steadyrl.integrations.wandb import WandbMirror
+
+    mirror = WandbMirror(path, config)
+    ended: list[RunSummary] = []
+    try:
+        yield mirror.watching(observers), ended.append
+    finally:
+        mirror.close(ended[0] if ended else None)
 
 
 def _conclude(summary: dict[str, object], path: Path, *, as_json: bool) -> int:

@@ -93,6 +93,15 @@ class CheckpointConfig(Settings):
     )
 
 
+class StoppingConfig(Settings):
+    """When a run ends before its budget because nothing improves."""
+
+    patience: int | None = setting(
+        None, "evaluations without a new best before the run ends; null: never", low=1
+    )
+    threshold: float = setting(0.0, "what a new best must be better by", low=0.0)
+
+
 class ComputeConfig(Settings):
     """Where and how the arithmetic runs."""
 
@@ -124,6 +133,7 @@ class RunConfig(Settings):
     seed: int = setting(0, "the one seed that all randomness derives from", low=0, changes="fork")
     evaluation: EvaluationConfig = setting(EvaluationConfig(), "evaluation")
     checkpoints: CheckpointConfig = setting(CheckpointConfig(), "checkpoints")
+    stopping: StoppingConfig = setting(StoppingConfig(), "ending early")
     compute: ComputeConfig = setting(ComputeConfig(), "compute")
     limits: Limits = setting(
         "relative",

@@ -31,12 +31,31 @@ class Rollout:
         # The states in which episodes were cut off: (time, copy) and what was seen there.
         self.cuts: list[tuple[int, int, Array]] = []
         self.last_observations: Array = np.zeros((copies, 0))
+        # The same before normalisation, where that is kept: observations, last ones, cuts.
+        self.raw: tuple[Array, Array, list[tuple[int, int, Array]]] | None = None
 
     def store_actions(self, time: int, actions: Array) -> None:
         """Actions of any shape and kind; the first ones decide which."""
         if self.actions.shape[:1] != (self.length,):
             self.actions = np.zeros((self.length, *actions.shape), dtype=actions.dtype)
         self.actions[time] = actions
+
+    def given(self) -> tuple[Array, Array, list[tuple[int, int, Array]]]:
+        """Observations, last ones and cuts as the environment gave them."""
+        return self.raw or (self.observations, self.last_observations, self.cuts)
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What the rows of a batch count, where some are old."""
+
+    fresh: Tensor  # bool
+    policy: Tensor  # for an uneven draw and a policy that has moved on
+    value: Tensor  # for an uneven draw
+
+    def rows(self, chosen: Tensor | slice) -> Weights:
+        """Of some rows."""
+        return Weights(self.fresh[chosen], self.policy[chosen], self.value[chosen])
 
 
 @dataclass(frozen=True)
@@ -45,10 +64,11 @@ class Samples:
 
     observations: Tensor
     actions: Tensor
-    log_probs: Tensor
+    log_probs: Tensor  # of the policy as the update begins
     values: Tensor
     advantages: Tensor
     returns: Tensor
+    weights: Weights | None = None  # None: all rows are fresh and count alike
 
     def __len__(self) -> int:
         return len(self.log_probs)
@@ -62,6 +82,7 @@ class Samples:
             self.values[chosen],
             self.advantages[chosen],
             self.returns[chosen],
+            self.weights and self.weights.rows(chosen),
         )
 
     def minibatches(self, size: int, generator: np.random.Generator) -> Iterator[Samples]:
@@ -87,6 +108,7 @@ class Samples:
             self.values[start:end],
             self.advantages[start:end],
             self.returns[start:end],
+            self.weights and self.weights.rows(slice(start, end)),
         )
 
 

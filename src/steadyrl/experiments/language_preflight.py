@@ -8,10 +8,11 @@ import torch
 from torch import Tensor
 
 from steadyrl.algorithms.common.training import Training
+from steadyrl.algorithms.language.batch import Batch
 from steadyrl.algorithms.language.config import LanguageConfig
 from steadyrl.algorithms.language.learner import LanguageLearner
 from steadyrl.algorithms.language.measures import mask_error
-from steadyrl.algorithms.language.ppo import Batch, estimate, find_gradient, sample
+from steadyrl.algorithms.language.ppo import estimate, find_gradient, sample
 from steadyrl.algorithms.language.reading import read, refer
 from steadyrl.environments.language.generation import Completions
 from steadyrl.maths.token_losses import kl_estimates

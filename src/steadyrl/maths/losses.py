@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+LOG_RATIO_LIMIT = 20.0  # e^20 is finite with room to spare; a ratio beyond it is wrong anyway
+
 
 @dataclass(frozen=True, slots=True)
 class PolicyLoss:
@@ -64,3 +66,8 @@ def value_loss(
 def normalised(advantages: Tensor) -> Tensor:
     """Mean 0, variance 1."""
     return (advantages - advantages.mean()) / (advantages.std() + 1e-8)
+
+
+def policy_weights(now: Tensor, then: Tensor, bound: float) -> Tensor:
+    """p(now) / p(then) from log-probabilities, at most `bound`."""
+    return (now - then).clamp(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT).exp().clamp(max=bound)

@@ -17,7 +17,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-LOG_RATIO_LIMIT = 20.0  # e^20 is finite with room to spare; a ratio beyond it is wrong anyway
+from steadyrl.maths.losses import LOG_RATIO_LIMIT
+
 K3_LIMIT = 10.0
 
 KLKind = Literal["k1", "k2", "k3"]
@@ -58,12 +59,16 @@ def clipped_policy_loss(
     total: float,
     dual_clip: float | None = None,
     per_sequence: bool = False,
+    weights: Tensor | None = None,
+    counted: Tensor | None = None,
 ) -> tuple[Tensor, PolicyStatistics]:
-    """-sum(min(r A, clip(r, 1 - low, 1 + high) A)) / total, and what happened to the ratios.
+    """-sum(w min(r A, clip(r, 1 - low, 1 + high) A)) / total, and what happened to the ratios.
 
-    `advantages` are per token, or (sequences, 1). With `dual_clip` = c a token of negative
-    advantage costs at most c |A|, so that one improbable token cannot rule the batch (Ye et al.,
-    2020). With `per_sequence` each sequence weighs the same, and `total` counts sequences.
+    `advantages` are per token, or (sequences, 1); so are `weights`, if tokens do not count alike.
+    What happened is told of the tokens that are `counted`, all if that is not given. With
+    `dual_clip` = c a token of negative advantage costs at most c |A|, so that one improbable token
+    cannot rule the batch (Ye et al., 2020). With `per_sequence` each sequence weighs the same, and
+    `total` counts sequences.
     """
     logs = torch.where(mask, log_probs - old_log_probs, 0.0)
     logs = logs.clamp(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT)
@@ -77,17 +82,20 @@ def clipped_policy_loss(
         floor = dual_clip * advantages
         at_floor = (advantages < 0) & (gained < floor)
         gained = torch.where(at_floor, floor, gained)
+    if weights is not None:
+        gained = gained * torch.where(mask, weights, 0.0)
     loss = -token_sum(gained, mask, per_sequence=per_sequence) / total
     with torch.no_grad():
-        cut = bounded < plain
+        counted = mask if counted is None else counted & mask
+        cut = counted & (bounded < plain)
         statistics = PolicyStatistics(
-            tokens=mask.sum(),
+            tokens=counted.sum(),
             clipped_low=(cut & (advantages < 0)).sum(),
             clipped_high=(cut & (advantages > 0)).sum(),
-            dual_clipped=at_floor.sum(),
-            kl=(ratios - 1.0 - logs).sum(),
-            log_ratio_min=torch.where(mask, logs, torch.inf).min(),
-            log_ratio_max=torch.where(mask, logs, -torch.inf).max(),
+            dual_clipped=(at_floor & counted).sum(),
+            kl=torch.where(counted, ratios - 1.0 - logs, 0.0).sum(),
+            log_ratio_min=torch.where(counted, logs, torch.inf).min(),
+            log_ratio_max=torch.where(counted, logs, -torch.inf).max(),
         )
     return loss, statistics
 
@@ -116,8 +124,9 @@ def clipped_value_loss(
     *,
     clip: float | None,
     total: float,
+    weights: Tensor | None = None,
 ) -> tuple[Tensor, ValueStatistics]:
-    """sum(squared errors) / total; with a clip the worse of the free and the bounded value's."""
+    """sum(w squared errors) / total; with a clip the worse of the free and the bounded value's."""
     errors = torch.where(mask, values - returns, 0.0)
     squares, cut = errors.square(), torch.zeros_like(mask)
     if clip is not None:
@@ -128,6 +137,8 @@ def clipped_value_loss(
         squares = torch.maximum(squares, bounded)
     with torch.no_grad():
         statistics = ValueStatistics(mask.sum(), cut.sum(), errors.square().sum())
+    if weights is not None:
+        squares = squares * torch.where(mask, weights, 0.0)
     return squares.sum() / total, statistics
 
 

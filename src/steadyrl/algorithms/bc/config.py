@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import ClassVar, Literal, Self
 
 from pydantic import model_validator
@@ -14,8 +13,8 @@ from steadyrl.core.run_config import (
     EnvironmentConfig,
     EvaluationConfig,
     LayerSizes,
-    RunConfig,
 )
+from steadyrl.core.schedules import ScheduledRate
 from steadyrl.core.traits import GRADIENT_STEPS, RETURN, Score, Trait, Unit
 
 # Minus the squared error: how well a clone fits what it was shown, on what was kept back.
@@ -23,7 +22,7 @@ KEPT_BACK = Score("squared error", "bc.validation_mse", higher_is_better=False, 
 SHOWN = Score("squared error", "bc.full_mse", higher_is_better=False, last=5)
 
 
-class BCConfig(RunConfig):
+class BCConfig(ScheduledRate):
     """Behaviour cloning with a Gaussian policy. Its steps are gradient steps."""
 
     traits: ClassVar[frozenset[Trait] | None] = frozenset({"cloning"})
@@ -84,10 +83,6 @@ class BCConfig(RunConfig):
     )
     difficulty_power: float = setting(0.5, "of difficulty: 0 draws uniformly", low=0.0)
     learning_rate: float = setting(3e-4, "Adam's step size", low=0.0)
-    learning_rate_schedule: Literal["constant", "linear", "cosine"] = setting(
-        "constant", "linear and cosine fall to 0 at the end"
-    )
-    warm_up: int = setting(0, "gradient steps over which the rate rises to its value", low=0)
     second_moment_decay: float = setting(
         0.999, "Adam's beta2; lower follows sudden gradients faster", low=0.0, below=1.0
     )
@@ -111,12 +106,4 @@ class BCConfig(RunConfig):
 
     def learning_rate_at(self, step: int) -> float:
         """The step size of one gradient step."""
-        rate = self.learning_rate
-        if self.warm_up and step < self.warm_up:
-            return rate * (step + 1) / self.warm_up
-        progress = min(1.0, step / self.total_gradient_steps)
-        if self.learning_rate_schedule == "linear":
-            return rate * (1.0 - progress)
-        if self.learning_rate_schedule == "cosine":
-            return rate * 0.5 * (1.0 + math.cos(math.pi * progress))
-        return rate
+        return self.learning_rate * self.pace_at(step, step / self.total_gradient_steps)

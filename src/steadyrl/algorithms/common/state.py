@@ -11,6 +11,7 @@ class Stateful(ABC):
     """A learner is its parts and its counters; what else it holds it adds by itself."""
 
     counters: ClassVar[tuple[str, ...]]  # attributes that are plain numbers
+    optional: ClassVar[tuple[str, ...]] = ()  # parts that begin empty where a state has none
 
     @abstractmethod
     def stateful_parts(self) -> dict[str, Any]:
@@ -26,6 +27,7 @@ class Stateful(ABC):
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Back to a recorded state."""
         for name, part in self.stateful_parts().items():
-            part.load_state_dict(state["parts"][name])
+            if name in state["parts"] or name not in self.optional:
+                part.load_state_dict(state["parts"][name])
         for name, value in state["counters"].items():
             setattr(self, name, value)

@@ -8,10 +8,11 @@ from pydantic import model_validator
 
 from steadyrl.core.config import setting
 from steadyrl.core.run_config import ActingConfig, LayerSizes
+from steadyrl.core.schedules import ScheduledRate
 from steadyrl.core.traits import Trait
 
 
-class DDPGConfig(ActingConfig):
+class DDPGConfig(ScheduledRate, ActingConfig):
     """Deep deterministic policy gradient (Lillicrap et al., 2015)."""
 
     traits: ClassVar[frozenset[Trait] | None] = frozenset({"acts", "off_policy", "climbs_values"})
@@ -80,3 +81,15 @@ class DDPGConfig(ActingConfig):
                 f"{self.environment.count}: every Step needs at least one environment step each."
             )
         return self
+
+    def paced(self, updates: int, progress: float) -> Self:
+        """With the rates that hold until the next Step, after so many updates."""
+        pace = self.pace_at(updates, progress)
+        if pace == 1.0:
+            return self
+        actor = self.actor_learning_rate
+        rates = {
+            "learning_rate": pace * self.learning_rate,
+            "actor_learning_rate": None if actor is None else pace * actor,
+        }
+        return self.model_copy(update=rates)

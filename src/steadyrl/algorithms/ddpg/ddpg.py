@@ -39,8 +39,8 @@ def train_ddpg(live: LiveConfig[DDPGConfig], envs: Envs, learner: DDPGLearner) -
     learner and the environments back to an earlier state, and the loop goes on from there.
     """
     while envs.steps_taken < live.now.total_env_steps:
-        config, meter, started = live.now, Meter(), time.perf_counter()
-        taken_before = envs.steps_taken
+        meter, started, taken_before = Meter(), time.perf_counter(), envs.steps_taken
+        config = live.now.paced(learner.updates, taken_before / live.now.total_env_steps)
         end = min(_next_multiple(taken_before, config.log_every), config.total_env_steps)
         while envs.steps_taken < end:
             before = envs.steps_taken

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import model_validator
 
+from steadyrl.algorithms.common.replay_config import ReplayConfig
 from steadyrl.core.config import Settings, setting
 from steadyrl.core.errors import ConfigError
-from steadyrl.core.run_config import EvaluationConfig, RunConfig
+from steadyrl.core.run_config import EvaluationConfig
+from steadyrl.core.schedules import ScheduledRate
 from steadyrl.core.traits import RETURN, SAMPLES, Score, Trait, Unit
 
 
@@ -75,7 +76,7 @@ class WarmStartConfig(Settings):
     max_steps: int = setting(4_000, "it gives up after so many", low=1, changes="start")
 
 
-class LanguageConfig(RunConfig):
+class LanguageConfig(ScheduledRate):
     """PPO (Schulman et al., 2017) on completions; `advantage: group` makes it GRPO."""
 
     traits: ClassVar[frozenset[Trait] | None] = frozenset({"language", "on_policy", "clipped"})
@@ -123,15 +124,6 @@ class LanguageConfig(RunConfig):
         None, "completions in memory at once; the gradient does not depend on it", low=1
     )
     learning_rate: float = setting(1e-4, "AdamW's step size", low=0.0)
-    learning_rate_schedule: Literal["constant", "linear", "cosine", "plateau"] = setting(
-        "constant", "linear and cosine fall to 0 at the end, plateau when nothing improves"
-    )
-    plateau_patience: int = setting(
-        5, "of plateau: evaluations without a new best before the rate falls", low=1
-    )
-    plateau_ratio: float = setting(0.5, "of plateau: what it falls to", above=0.0, below=1.0)
-    plateau_floor: float = setting(1e-8, "of plateau: the lowest rate", above=0.0)
-    warm_up: int = setting(0, "updates over which the rate rises to its value", low=0)
     critic_warm_up: int = setting(
         0, "updates at the start that train the value head alone", low=0, changes="start"
     )
@@ -159,6 +151,16 @@ class LanguageConfig(RunConfig):
     )
     kl_weight_floor: float = setting(0.01, "of kl_target: the least weight", above=0.0)
     kl_weight_cap: float = setting(1.0, "of kl_target: the largest weight", above=0.0)
+
+    # Replay
+    replay: ReplayConfig = setting(
+        ReplayConfig(), "old prompts with their completions among the fresh ones"
+    )
+
+    @property
+    def replays(self) -> bool:
+        """Whether old experience is trained on too."""
+        return self.replay.enabled
 
     @property
     def samples_per_update(self) -> int:
@@ -188,6 +190,11 @@ class LanguageConfig(RunConfig):
         }
 
     @property
+    def only_advantages_teach(self) -> bool:
+        """Whether completions whose advantage is 0 have no part in the gradient."""
+        return self.advantage == "group" and self.kl != "loss" and not self.entropy_weight
+
+    @property
     def rounds(self) -> bool:
         """Whether numbers are so coarse that sampling and training see other log-probabilities."""
         return self.compute.precision != "fp32" or self.model.precision != "fp32"
@@ -199,14 +206,7 @@ class LanguageConfig(RunConfig):
 
     def learning_rate_at(self, update: int, progress: float) -> float:
         """The step size of an update, when this share of the budget is used."""
-        rate = self.learning_rate
-        if update < self.warm_up:
-            return rate * (update + 1) / self.warm_up
-        if self.learning_rate_schedule == "linear":
-            return rate * max(0.0, 1.0 - progress)
-        if self.learning_rate_schedule == "cosine":
-            return rate * 0.5 * (1.0 + math.cos(math.pi * min(1.0, progress)))
-        return rate
+        return self.learning_rate * self.pace_at(update, progress)
 
     @model_validator(mode="after")
     def _does_something(self) -> Self:
@@ -260,6 +260,11 @@ class LanguageConfig(RunConfig):
         if self.critic_warm_up and self.advantage != "gae":
             raise ValueError(
                 "critic_warm_up needs a value head: use advantage = gae, or critic_warm_up = 0."
+            )
+        if self.replays and self.replay.priority == "td_error" and self.advantage != "gae":
+            raise ValueError(
+                "replay.priority = td_error needs a value head: use advantage = gae, or "
+                "replay.priority = advantage."
             )
         if self.kl_target is not None and self.kl == "none":
             raise ValueError("kl_target needs a reference: use kl = reward or loss.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from steadyrl.environments.language.warm_start import (
     WarmStartSettings,
     warm_start,
 )
+from steadyrl.experience.aged import AgedExperience
 from steadyrl.nets.module_adam import ModuleAdam
 from steadyrl.nets.processes import ALONE, Processes
 from steadyrl.nets.weights import ModuleWeights, from_stored, to_stored
@@ -38,7 +40,17 @@ PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float
 class LanguageLearner(Stateful):
     """Policy with or without a value head, its reference, optimiser, generators and counters."""
 
-    counters = ("updates", "steps", "evaluations", "skipped", "seconds", "warm_starts")
+    counters = (
+        "updates",
+        "steps",
+        "evaluations",
+        "skipped",
+        "generated",
+        "trained",
+        "seconds",
+        "warm_starts",
+    )
+    optional = ("experience",)
 
     def __init__(
         self, config: LanguageConfig, device: torch.device, processes: Processes = ALONE
@@ -62,7 +74,15 @@ class LanguageLearner(Stateful):
         self.generators = Generators(config.seed)
         self.updates = self.steps = self.evaluations = self.warm_starts = 0
         self.skipped = 0  # optimiser steps whose gradient was no number
+        self.generated = self.trained = 0  # completions made, and those that gradients went through
         self.seconds = 0.0
+        self.experience: AgedExperience | None = config.replay.make() if config.replays else None
+
+    @cached_property
+    def longest_prompt(self) -> int:
+        """In tokens, of the problems that are trained on."""
+        texts = [problem.prompt for problem in self.task.train]
+        return max(len(tokens) for tokens in self.tokenizer(texts)["input_ids"])
 
     def warm_up(self, config: LanguageConfig) -> dict[str, float]:
         """Show solved problems first, if asked for; the reference is the model as it then is.
@@ -123,6 +143,8 @@ class LanguageLearner(Stateful):
         }
         if self._reference is not None and not self.policy.adapted:
             parts["reference"] = _Frozen(self._reference.policy)
+        if self.experience is not None:
+            parts["experience"] = self.experience
         return parts
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:

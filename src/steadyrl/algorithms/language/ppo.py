@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -21,11 +21,13 @@ from torch import Tensor
 
 from steadyrl.algorithms.common.clock import Clock
 from steadyrl.algorithms.common.ending import finish_step
+from steadyrl.algorithms.language.batch import Batch
 from steadyrl.algorithms.language.config import LanguageConfig
 from steadyrl.algorithms.language.evaluating import begin, evaluate
 from steadyrl.algorithms.language.learner import LanguageLearner
 from steadyrl.algorithms.language.measures import centred, describe, mask_error
 from steadyrl.algorithms.language.reading import parts_of, read, refer
+from steadyrl.algorithms.language.replaying import Recalled, recall, settle
 from steadyrl.core.config import LiveConfig
 from steadyrl.core.records import Step
 from steadyrl.core.signals import Meter
@@ -48,22 +50,6 @@ from steadyrl.maths.token_losses import (
 )
 
 
-@dataclass(frozen=True)
-class Batch:
-    """Completions and what they teach; arrays are (sequences, completion)."""
-
-    completions: Completions
-    old_log_probs: Tensor  # of the policy as it stood, by the pass that trains
-    old_values: Tensor | None
-    reference: Tensor | None
-    advantages: Tensor
-    returns: Tensor | None
-    merits: Tensor  # (sequences,): scores above the mean of their prompt, or of the batch
-
-    def __len__(self) -> int:
-        return len(self.completions)
-
-
 def train_language(
     live: LiveConfig[LanguageConfig], clock: Clock, learner: LanguageLearner
 ) -> Iterator[Step]:
@@ -79,11 +65,17 @@ def train_language(
         taken_before = clock.steps_taken
         completions, scores = sample(learner, config)
         meter.add(describe(completions, scores))
-        batch, signals = estimate(learner, completions, scores, config)
+        progress = taken_before / config.total_samples
+        old = recall(learner, config, progress) if config.replays else None
+        batch, signals = estimate(learner, completions, scores, config, old)
         meter.add(signals)
-        rate = config.learning_rate_at(learner.updates, taken_before / config.total_samples)
+        if config.replays:
+            batch, signals = settle(learner, batch, scores, old, config)
+            meter.add(signals)
+        rate = config.learning_rate_at(learner.updates, progress)
+        learner.generated += len(completions)
         update(learner, batch, config, meter, learning_rate=rate)
-        clock.steps_taken += len(batch)
+        clock.steps_taken += len(completions)
         yield finish_step(
             learner,
             clock,
@@ -118,10 +110,17 @@ def sample(learner: LanguageLearner, config: LanguageConfig) -> tuple[Completion
 
 @torch.no_grad()
 def estimate(
-    learner: LanguageLearner, completions: Completions, scores: Tensor, config: LanguageConfig
+    learner: LanguageLearner,
+    completions: Completions,
+    scores: Tensor,
+    config: LanguageConfig,
+    old: Recalled | None = None,
 ) -> tuple[Batch, dict[str, float]]:
-    """Old log-probabilities, values, the reference's opinion, and advantages."""
-    mask = completions.mask
+    """Old log-probabilities, values, the reference's opinion, and advantages.
+
+    Signals are of fresh completions; old ones, if any, come after them in the batch.
+    """
+    mask, new = completions.mask, slice(0, len(completions))
     found = TokenOutputs(completions.plain_log_probs, completions.entropies, completions.values)
     if config.rounds:
         found = read(learner, completions, config)
@@ -130,40 +129,65 @@ def estimate(
         "language.mask_error": mask_error(completions, learner.ends),
         "policy.entropy": _mean(found.entropies, mask),
     }
+    if old is not None:
+        completions, scores, found = old.after(completions, scores, found)
+        mask = completions.mask
     merits = centred(scores, config.samples_per_prompt)
     reference, penalties = None, None
     if config.kl != "none":
         reference = refer(learner, completions, config)
-        signals["language.reference_kl"] = _mean(
-            kl_estimates(found.log_probs, reference, mask, "k3"), mask
-        )
+        apart = kl_estimates(found.log_probs, reference, mask, "k3")
+        signals["language.reference_kl"] = _mean(apart[new], mask[new])
         if config.kl == "reward":
             k1 = kl_estimates(found.log_probs, reference, mask, "k1")
             penalties = config.kl_weight * k1
-    if config.advantage == "gae":
-        assert found.values is not None
-        rewards = token_rewards(scores, mask, penalties)
-        gained, returns = token_advantages(
-            rewards, found.values, mask, config.gamma, config.gae_decay
-        )
-        explained = explained_variance(
-            found.values[mask].cpu().numpy(), returns[mask].cpu().numpy()
-        )
-        if not math.isnan(explained):
-            signals["value.explained_variance"] = explained
-        signals["advantage.std"] = float(gained[mask].std())
-        surprise = (found.values - returns)[mask]
-        signals["language.value_error"] = float(surprise.square().mean().sqrt())
-        advantages = whitened(gained, mask)
-        return Batch(
-            completions, found.log_probs, found.values, reference, advantages, returns, merits
-        ), signals
+    grade = by_values if config.advantage == "gae" else by_groups
+    batch = Batch(completions, found.log_probs, found.values, reference, merits)
+    graded, described = grade(batch, scores, penalties, config, new)
+    return graded, signals | described
+
+
+def by_values(
+    batch: Batch, scores: Tensor, penalties: Tensor | None, config: LanguageConfig, new: slice
+) -> tuple[Batch, dict[str, float]]:
+    """Advantages of tokens by what the value head expected of them."""
+    values, mask = batch.old_values, batch.completions.mask
+    assert values is not None
+    rewards = token_rewards(scores, mask, penalties)
+    gained, returns = token_advantages(rewards, values, mask, config.gamma, config.gae_decay)
+    sizes = gained
+    if config.replay.priority == "td_error":
+        sizes, _ = token_advantages(rewards, values, mask, config.gamma, 0.0)
+    signals = {
+        "advantage.std": float(gained[new][mask[new]].std()),
+        "language.value_error": float((values - returns)[new][mask[new]].square().mean().sqrt()),
+    }
+    explained = explained_variance(
+        values[new][mask[new]].cpu().numpy(), returns[new][mask[new]].cpu().numpy()
+    )
+    if not math.isnan(explained):
+        signals["value.explained_variance"] = explained
+    worths = sizes.abs().sum(dim=1) / mask.sum(dim=1).clamp(min=1)
+    return replace(
+        batch, advantages=whitened(gained, mask), returns=returns, worths=worths
+    ), signals
+
+
+def by_groups(
+    batch: Batch, scores: Tensor, penalties: Tensor | None, config: LanguageConfig, new: slice
+) -> tuple[Batch, dict[str, float]]:
+    """Advantages of completions by comparison with the others of their prompt."""
+    mask = batch.completions.mask
     totals = scores if penalties is None else scores - penalties.sum(dim=1)
     groups = group_advantages(totals, config.samples_per_prompt, normalise=config.normalise)
-    signals["language.equal_groups_share"] = float(groups.without_spread.float().mean())
-    signals["advantage.std"] = float(groups.deviations.mean())
+    prompts = slice(0, new.stop // config.samples_per_prompt)
+    signals = {
+        "language.equal_groups_share": float(groups.without_spread[prompts].float().mean()),
+        "advantage.std": float(groups.deviations[prompts].mean()),
+    }
     advantages = groups.advantages[:, None].expand_as(mask) * mask
-    return Batch(completions, found.log_probs, None, reference, advantages, None, merits), signals
+    worths = groups.advantages.abs()
+    return replace(batch, old_values=None, advantages=advantages, worths=worths), signals
 
 
 def update(
@@ -177,24 +201,27 @@ def update(
     """`epochs` passes over the batch in minibatches, each one optimiser step."""
     before = learner.weights.snapshot()
     skipped = learner.skipped
-    size = config.samples_per_gradient
+    size = min(config.minibatch_size or len(batch), len(batch))
     first_kl, kl = math.nan, math.nan
     for epoch in range(config.epochs):
         order = _order(learner, len(batch), size, config.samples_per_prompt)
         kls = []
         for number, rows in enumerate(order):
             signals = descend(learner, batch, rows, config, learning_rate)
-            kls.append(signals.pop("kl"))
-            gap = signals.pop("language.sampler_gap")
-            if epoch == number == 0:
-                signals["language.sampler_gap"] = gap
-                signals["policy.first_ratio_error"] = signals["policy.ratio_max"]
+            if "kl" in signals:  # a minibatch may be old through and through
+                kls.append(signals.pop("kl"))
+                gap = signals.pop("language.sampler_gap")
+                if epoch == number == 0:
+                    signals["language.sampler_gap"] = gap
+                    signals["policy.first_ratio_error"] = signals["policy.ratio_max"]
             meter.add(signals)
         kl = float(np.mean(kls))
         first_kl = kl if epoch == 0 else first_kl
     learner.updates += 1
+    learner.trained += config.epochs * len(batch)
     meter.add(
         {
+            "train.sample_efficiency": learner.trained / max(learner.generated, 1),
             "policy.kl": kl,
             "policy.kl_first_epoch": first_kl,
             "policy.kl_last_epoch": kl,
@@ -225,9 +252,20 @@ def descend(
 def find_gradient(
     learner: LanguageLearner, batch: Batch, rows: slice, config: LanguageConfig
 ) -> dict[str, float]:
-    """The gradient of some of the completions, left with the weights, and what it was made of."""
+    """The gradient of some of the completions, left with the weights, and what it was made of.
+
+    It is divided by the tokens of all of them, but those that teach nothing are not gone through.
+    """
     learner.optimizer.zero()
     total = float(batch.completions.mask[rows].sum())
+    if config.only_advantages_teach:
+        batch = batch.rows(
+            teaching(batch, rows, config.samples_per_prompt, learner.processes.count)
+        )
+        rows = slice(0, len(batch))
+    fresh = float(batch.completions.mask[rows].sum())
+    if batch.age is not None:
+        fresh = float(batch.completions.mask[rows][batch.age.fresh[rows]].sum())
     critic_only = learner.updates < config.critic_warm_up
     losses: dict[str, float] = {}
     statistics: PolicyStatistics | None = None
@@ -236,7 +274,7 @@ def find_gradient(
         mine = processes.share(rows, config.samples_per_prompt)
         for part in parts_of(mine, config.micro_batch_size):
             loss, found, named = losses_of(
-                learner, batch, part, config, total, critic_only=critic_only
+                learner, batch, part, config, total, fresh=fresh, critic_only=critic_only
             )
             loss.backward()  # type: ignore[no-untyped-call]
             statistics = found if statistics is None else statistics + found
@@ -246,13 +284,30 @@ def find_gradient(
     if critic_only:
         learner.policy.forget_all_but_value_gradient()
     processes.add(learner.weights.gradients())
-    furthest = max(abs(float(statistics.log_ratio_min)), abs(float(statistics.log_ratio_max)))
+    furthest = 0.0
+    if statistics.tokens:  # of this process: others may have fresh ones
+        furthest = max(abs(float(statistics.log_ratio_min)), abs(float(statistics.log_ratio_max)))
+    if not fresh:
+        return processes.added(losses)
     shares = {
         **losses,
-        "policy.clip_fraction": float(statistics.clipped_low + statistics.clipped_high) / total,
-        "kl": float(statistics.kl) / total,
+        "policy.clip_fraction": float(statistics.clipped_low + statistics.clipped_high) / fresh,
+        "kl": float(statistics.kl) / fresh,
     }
     return {**processes.added(shares), "policy.ratio_max": processes.largest(furthest)}
+
+
+def teaching(batch: Batch, rows: slice, group: int, least: int) -> Tensor:
+    """Those of the rows whose prompt has completions of unequal merit, at least so many prompts.
+
+    Where all earned the same, all advantages are 0 and so is the gradient: to go through them would
+    change nothing but the time it takes.
+    """
+    some = batch.advantages[rows].abs().amax(dim=1).view(-1, group).amax(dim=1) > 0
+    some[: max(0, least - int(some.sum()))] = True
+    chosen = some.nonzero() * group + torch.arange(group, device=some.device)
+    found: Tensor = chosen.flatten() + rows.start
+    return found
 
 
 def losses_of(
@@ -262,11 +317,13 @@ def losses_of(
     config: LanguageConfig,
     total: float,
     *,
+    fresh: float | None = None,
     critic_only: bool = False,
 ) -> tuple[Tensor, PolicyStatistics, dict[str, float]]:
-    """What a micro-batch adds to the loss of its minibatch of `total` tokens."""
+    """What a micro-batch adds to the loss of its minibatch of `total` tokens, so many `fresh`."""
     part = batch.completions.part(rows.start, rows.stop)
-    mask, length = part.mask, part.mask.shape[1]
+    mask, length, age = part.mask, part.mask.shape[1], batch.age
+    new = mask if age is None else mask & age.fresh[rows, None]
     outputs = learner.policy(
         part.tokens,
         part.attention,
@@ -283,14 +340,18 @@ def losses_of(
         clip_high=config.clip_high,
         total=total,
         dual_clip=config.dual_clip,
+        weights=None if age is None else age.policy[rows, :length],
+        counted=new,
     )
-    logs = (outputs.log_probs.detach() - batch.old_log_probs[rows, :length]).clamp(-20.0, 20.0)
-    gaps = (outputs.log_probs.detach() - part.plain_log_probs).abs()
-    named = {
-        "language.sampler_gap": float((gaps * mask).sum() / total),
-        "policy.loss": float(loss.detach()),
-        "policy.improvement": float((logs * mask * batch.merits[rows, None]).sum() / total),
-    }
+    fresh = total if fresh is None else fresh
+    named = {"policy.loss": float(loss.detach())}
+    if fresh:
+        logs = (outputs.log_probs.detach() - batch.old_log_probs[rows, :length]).clamp(-20.0, 20.0)
+        gaps = (outputs.log_probs.detach() - part.plain_log_probs).abs()
+        named |= {
+            "language.sampler_gap": float((gaps * new).sum() / fresh),
+            "policy.improvement": float((logs * new * batch.merits[rows, None]).sum() / fresh),
+        }
     if batch.returns is not None:
         assert batch.old_values is not None
         value_loss, errors = clipped_value_loss(
@@ -300,6 +361,7 @@ def losses_of(
             mask,
             clip=config.value_clip,
             total=total,
+            weights=None if age is None else age.draws[rows],
         )
         loss = value_loss if critic_only else loss + config.value_weight * value_loss
         named["value.loss"] = float(errors.squared_errors) / total

@@ -20,7 +20,7 @@ def collect(learner: OnPolicyLearner, envs: Envs, config: OnPolicyConfig) -> Rol
     rollout = Rollout(config.rollout_length, envs.count, learner.shape, kind)
     generator = learner.generators["actions"]
     extra = learner.actor.extra.cpu().numpy()
-    seen = []
+    seen, raw_cuts = [], []
     for at in range(config.rollout_length):
         observations = learner.inputs(envs.observations, config)
         if config.normalize_observations:
@@ -44,7 +44,11 @@ def collect(learner: OnPolicyLearner, envs: Envs, config: OnPolicyConfig) -> Rol
             for copy in np.flatnonzero(rollout.truncated[at]):
                 cut = learner.inputs(result.next_observations[copy : copy + 1], config)[0]
                 rollout.cuts.append((at, int(copy), cut))
+                raw_cuts.append((at, int(copy), result.next_observations[copy].reshape(-1)))
     rollout.last_observations = learner.inputs(envs.observations, config)
+    if seen and config.replays:
+        raw = np.stack(seen).astype(np.float32)
+        rollout.raw = (raw, envs.observations.reshape(envs.count, -1), raw_cuts)
     for batch in seen:
         learner.moments.add(batch)
     return rollout

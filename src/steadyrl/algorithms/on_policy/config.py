@@ -6,8 +6,10 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import model_validator
 
+from steadyrl.algorithms.common.replay_config import ReplayConfig
 from steadyrl.core.config import setting
 from steadyrl.core.run_config import ActingConfig, LayerSizes
+from steadyrl.core.schedules import ScheduledRate
 from steadyrl.core.traits import Trait
 
 
@@ -55,22 +57,32 @@ class OnPolicyConfig(ActingConfig):
         """What all copies of the environment contribute."""
         return self.rollout_length * self.environment.count
 
+    @property
+    def replays(self) -> bool:
+        """Whether old experience is trained on too."""
+        return False
+
     def entropy_weight_at(self, updates: int) -> float:
         """The weight after so many updates."""
         decayed = self.entropy_weight * self.entropy_decay**updates
         return max(decayed, min(self.entropy_floor, self.entropy_weight))
 
 
-class PPOConfig(OnPolicyConfig):
+class RolloutReplayConfig(ReplayConfig):
+    """Replay of stretches of rollouts."""
+
+    segment_length: int = setting(
+        32, "environment steps of an item; shorter where an episode is cut", low=1, changes="fork"
+    )
+
+
+class PPOConfig(ScheduledRate, OnPolicyConfig):
     """Proximal policy optimisation (Schulman et al., 2017)."""
 
     traits: ClassVar[frozenset[Trait] | None] = frozenset({"acts", "on_policy", "clipped"})
 
     algorithm: Literal["ppo"] = setting("ppo", "which trainer", changes="start")
     learning_rate: float = setting(3e-4, "Adam's step size", low=0.0)
-    learning_rate_schedule: Literal["constant", "linear"] = setting(
-        "constant", "linear falls to 0 at the end of the budget"
-    )
     minibatch_size: int = setting(64, "samples per gradient step", low=1)
     micro_batch_size: int | None = setting(
         None, "gradients are accumulated over parts of this size; null: all at once", low=1
@@ -87,6 +99,13 @@ class PPOConfig(OnPolicyConfig):
     target_kl: float | None = setting(
         None, "stop the update when an epoch's KL passes this; null means never", above=0.0
     )
+
+    replay: RolloutReplayConfig = setting(RolloutReplayConfig(), "old experience among the fresh")
+
+    @property
+    def replays(self) -> bool:
+        """As the config says."""
+        return self.replay.enabled
 
     @model_validator(mode="after")
     def _advantages_can_be_normalised(self) -> Self:
@@ -105,8 +124,6 @@ class PPOConfig(OnPolicyConfig):
         """One minibatch."""
         return min(self.minibatch_size, self.samples_per_update)
 
-    def learning_rate_at(self, progress: float) -> float:
-        """The step size when this share of the budget is used."""
-        if self.learning_rate_schedule == "linear":
-            return self.learning_rate * max(0.0, 1.0 - progress)
-        return self.learning_rate
+    def learning_rate_at(self, update: int, progress: float) -> float:
+        """The step size of an update, when this share of the budget is used."""
+        return self.learning_rate * self.pace_at(update, progress)

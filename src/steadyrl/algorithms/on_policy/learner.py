@@ -14,6 +14,7 @@ from steadyrl.algorithms.on_policy.layout import layout_of
 from steadyrl.core.errors import ConfigError, TrainingDiverged
 from steadyrl.core.seeding import Generators, integer_seed
 from steadyrl.environments.envs import Envs
+from steadyrl.experience.aged import AgedExperience
 from steadyrl.experience.rollout import Samples
 from steadyrl.maths.finite import all_finite
 from steadyrl.maths.noise_scale import NoiseMeter
@@ -37,7 +38,16 @@ class _Common(TypedDict):
 class OnPolicyLearner(Stateful):
     """Policy and value networks, optimisers, normalisers, generators and counters."""
 
-    counters = ("updates", "steps", "evaluations", "failures", "seconds")
+    counters = (
+        "updates",
+        "steps",
+        "evaluations",
+        "failures",
+        "generated",
+        "trained",
+        "seconds",
+    )
+    optional = ("experience",)
 
     def __init__(self, config: OnPolicyConfig, envs: Envs, device: torch.device) -> None:
         self.policy = policy_for(envs.action_space, envs.id)
@@ -73,7 +83,9 @@ class OnPolicyLearner(Stateful):
         self.generators = Generators(config.seed)
         self.updates = self.steps = self.evaluations = 0
         self.failures = 0  # line searches in a row, TRPO's only
+        self.generated = self.trained = 0  # samples made, and samples that gradients went through
         self.seconds = 0.0
+        self.experience: AgedExperience | None = None  # PPO's only
         self.last: Samples | None = None  # of the newest rollout; not part of the state
 
     def inputs(self, observations: Array, config: OnPolicyConfig) -> Array:
@@ -106,7 +118,7 @@ class OnPolicyLearner(Stateful):
 
     def stateful_parts(self) -> dict[str, Any]:
         """What has a state of its own."""
-        return {
+        parts: dict[str, Any] = {
             "actor": self.actor,
             "critic": self.critic,
             "actor optimizer": self.actor_optimizer,
@@ -116,3 +128,4 @@ class OnPolicyLearner(Stateful):
             "noise": self.noise,
             "generators": self.generators,
         }
+        return parts if self.experience is None else parts | {"experience": self.experience}

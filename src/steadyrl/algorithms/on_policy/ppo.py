@@ -19,13 +19,14 @@ from steadyrl.algorithms.on_policy.config import PPOConfig
 from steadyrl.algorithms.on_policy.estimating import with_advantages
 from steadyrl.algorithms.on_policy.evaluating import finish_step
 from steadyrl.algorithms.on_policy.learner import OnPolicyLearner
+from steadyrl.algorithms.on_policy.replaying import with_aged
 from steadyrl.algorithms.on_policy.signals import deviations, entropy_share
 from steadyrl.core.config import LiveConfig
 from steadyrl.core.records import Step
 from steadyrl.core.signals import CATALOGUE, Meter
 from steadyrl.environments.envs import Envs
 from steadyrl.experience.rollout import Samples
-from steadyrl.maths.losses import clipped_surrogate, normalised, value_loss
+from steadyrl.maths.losses import PolicyLoss, clipped_surrogate, normalised, value_loss
 from steadyrl.nets.dense import norm
 from steadyrl.nets.weights import FlatWeights
 
@@ -42,8 +43,13 @@ def train_ppo(live: LiveConfig[PPOConfig], envs: Envs, learner: OnPolicyLearner)
         rollout = collect(learner, envs, config)
         data, signals = with_advantages(learner, rollout, config)
         meter.add(signals)
+        learner.generated += len(data)
         progress = taken_before / config.total_env_steps
-        update(learner, data, config, meter, learning_rate=config.learning_rate_at(progress))
+        if config.replays:
+            data, signals = with_aged(learner, rollout, data, config, progress)
+            meter.add(signals)
+        rate = config.learning_rate_at(learner.updates, progress)
+        update(learner, data, config, meter, learning_rate=rate)
         yield finish_step(learner, envs, config, meter, started=started, taken_before=taken_before)
 
 
@@ -65,8 +71,9 @@ def update(
         kls = []
         for number, minibatch in enumerate(data.minibatches(config.minibatch_size, generator)):
             signals = descend(learner, minibatch, config, learning_rate, entropy_weight)
-            kls.append(signals.pop("kl"))
-            if epoch == number == 0:
+            if "kl" in signals:  # a minibatch may be old through and through
+                kls.append(signals.pop("kl"))
+            if epoch == number == 0 and "policy.ratio_max" in signals:
                 signals["policy.first_ratio_error"] = signals["policy.ratio_max"]
             meter.add(signals)
         epochs += 1
@@ -75,9 +82,12 @@ def update(
         if config.target_kl is not None and kl > config.target_kl:
             break
     learner.updates += 1
-    meter.add(after_update(learner, data))
+    learner.trained += epochs * len(data)
+    fresh = data if data.weights is None else data.rows(data.weights.fresh)
+    meter.add(after_update(learner, fresh))
     meter.add(
         {
+            "train.sample_efficiency": learner.trained / learner.generated,
             "policy.kl_first_epoch": first_epoch_kl,
             "policy.kl_last_epoch": kl,
             "policy.epochs": float(epochs),
@@ -143,6 +153,7 @@ def accumulate(
     for start in range(0, len(minibatch), size):
         part = minibatch.between(start, start + size)
         share = len(part) / len(minibatch)
+        special = partial_shares(part, minibatch)
         some = advantages[start : start + size]
         signals = add_gradients(learner, part, some, config, entropy_weight, share)
         for total, network in zip(sums, networks, strict=True):
@@ -152,12 +163,25 @@ def accumulate(
         for name, value in signals.items():
             before = totals.get(name, 0.0)
             largest = name in CATALOGUE and CATALOGUE[name].reduce == "max"
-            totals[name] = max(before, value) if largest else before + share * value
+            added = special.get(name, share) * value
+            totals[name] = max(before, value) if largest else before + added
     for total, network in zip(sums, networks, strict=True):
         network.gradient.copy_(total)
     whole = norm(learner.actor.gradient) ** 2
     learner.noise.add(squares, whole, size=size, total=len(minibatch))
     return totals
+
+
+def partial_shares(part: Samples, whole: Samples) -> dict[str, float]:
+    """What a part counts in the signals that only fresh samples, or only old ones, give."""
+    if part.weights is None or whole.weights is None:
+        return {}
+    here, all_in_all = part.weights.fresh, whole.weights.fresh
+    fresh = float(here.sum() / all_in_all.sum().clamp(min=1))
+    old = float((~here).sum() / (~all_in_all).sum().clamp(min=1))
+    return dict.fromkeys(("policy.loss", "policy.clip_fraction", "kl"), fresh) | {
+        "aged.clip_fraction": old
+    }
 
 
 def add_gradients(
@@ -174,25 +198,42 @@ def add_gradients(
     log_probs = policy.log_prob(outputs, extra, part.actions)
     surrogate = clipped_surrogate(log_probs, part.log_probs, advantages, config.clip_range)
     entropy = float(policy.entropy(outputs, extra).mean())
+    raised, weights = surrogate.weights, part.weights
     slopes, free = policy.gradient(
         outputs,
         extra,
         part.actions,
-        -share * surrogate.weights,
+        -share * (raised if weights is None else raised * weights.policy),
         -share * entropy_weight / len(part),
     )
     actor.backward(slopes)
     actor.extra_gradient.copy_(free)
     values = critic.forward(part.observations)[:, 0]
     loss, errors = value_loss(values, part.values, part.returns, config.value_clip)
+    if weights is not None:
+        errors = errors * weights.value
     critic.backward((share * config.value_weight * errors)[:, None])
+    signals = {"policy.entropy": entropy, **entropy_share(policy, entropy), "value.loss": loss}
+    if weights is None:
+        return signals | describe_ratios(surrogate)
+
+    def of(rows: Tensor) -> PolicyLoss:
+        old = part.log_probs[rows]
+        return clipped_surrogate(log_probs[rows], old, advantages[rows], config.clip_range)
+
+    if weights.fresh.any():
+        signals |= describe_ratios(of(weights.fresh))
+    if not weights.fresh.all():
+        signals["aged.clip_fraction"] = of(~weights.fresh).clip_fraction
+    return signals
+
+
+def describe_ratios(surrogate: PolicyLoss) -> dict[str, float]:
+    """How far probabilities have moved in this update; of fresh samples, which begin at 1."""
     return {
         "policy.loss": surrogate.loss,
         "policy.clip_fraction": surrogate.clip_fraction,
         "policy.ratio_max": surrogate.ratio_max,
-        "policy.entropy": entropy,
-        **entropy_share(policy, entropy),
-        "value.loss": loss,
         "kl": surrogate.kl,
     }
 

@@ -17,6 +17,7 @@ from steadyrl.algorithms.on_policy.trpo_config import TRPOConfig
 from steadyrl.core.config import LiveConfig
 from steadyrl.core.records import Step
 from steadyrl.environments.envs import Envs
+from steadyrl.experience.aged import AgedExperience
 from steadyrl.nets.dense import first_non_finite
 
 C = TypeVar("C", bound=OnPolicyConfig)
@@ -24,7 +25,7 @@ C = TypeVar("C", bound=OnPolicyConfig)
 
 def prepare_ppo(config: PPOConfig, device: torch.device) -> Training:
     """A PPO run at its beginning."""
-    return _prepare(config, device, train_ppo)
+    return _prepare(config, device, train_ppo, config.replay.make if config.replays else None)
 
 
 def prepare_trpo(config: TRPOConfig, device: torch.device) -> Training:
@@ -36,9 +37,12 @@ def _prepare(
     config: C,
     device: torch.device,
     train: Callable[[LiveConfig[C], Envs, OnPolicyLearner], Iterator[Step]],
+    experience: Callable[[], AgedExperience] | None = None,
 ) -> Training:
     def build(envs: Envs) -> Training:
         live, learner = LiveConfig(config), OnPolicyLearner(config, envs, device)
+        if experience is not None:
+            learner.experience = experience()
         return Training(
             live=live,
             world=envs,

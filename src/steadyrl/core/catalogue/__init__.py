@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from steadyrl.core.catalogue import (
+    aged,
     cloning,
     episodes,
     language,
@@ -32,6 +33,7 @@ _GROUPS = (
     cloning,
     language,
     replay,
+    aged,
     settings,
     machine,
 )

@@ -47,6 +47,41 @@ class Completions:
         """Tokens of each completion."""
         return self.mask.sum(dim=1)
 
+    def widened(self, prompt: int, completion: int, pad: int) -> Completions:
+        """With padding to these widths, left of prompts and right of completions."""
+        left = prompt - (self.tokens.shape[1] - self.mask.shape[1])
+        right = completion - self.mask.shape[1]
+
+        def after(values: Tensor) -> Tensor:
+            return torch.nn.functional.pad(values, (0, right))
+
+        return replace(
+            self,
+            tokens=torch.nn.functional.pad(self.tokens, (left, right), value=pad),
+            attention=torch.nn.functional.pad(self.attention, (left, right)),
+            mask=after(self.mask),
+            log_probs=after(self.log_probs),
+            plain_log_probs=after(self.plain_log_probs),
+            entropies=after(self.entropies),
+            values=None if self.values is None else after(self.values),
+        )
+
+    def rows(self, chosen: Tensor) -> Completions:
+        """Some of the sequences in this order; prompts and their samples must stay whole."""
+        return replace(
+            self,
+            tokens=self.tokens[chosen],
+            attention=self.attention[chosen],
+            mask=self.mask[chosen],
+            log_probs=self.log_probs[chosen],
+            plain_log_probs=self.plain_log_probs[chosen],
+            entropies=self.entropies[chosen],
+            values=None if self.values is None else self.values[chosen],
+            prompt_lengths=self.prompt_lengths[chosen],
+            finished=self.finished[chosen],
+            text=tuple(self.text[row] for row in chosen.tolist()),
+        )
+
     def part(self, start: int, stop: int) -> Completions:
         """Some of the sequences, without columns that are padding in all of them.
 

@@ -53,7 +53,7 @@ def run(folder: Path, seeds: int, quick: bool, executor: Executor, say: Say) -> 
         for seed in range(seeds):
             config = load_config(
                 "bc/single-trajectory",
-                {**changes, "seed": seed, "total_env_steps": steps, "log_every": 200},
+                {**changes, "seed": seed, "total_gradient_steps": steps, "log_every": 200},
             )
             name = f"{arm}, seed {seed}"
             trials.append(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from steadyrl.core.run_config import RunConfig
-from steadyrl.stability.controllers import kl_weight, plateau, trust_region
+from steadyrl.stability.controllers import kl_weight, plateau, reuse, trust_region
 from steadyrl.stability.controllers.adjustment import Adjustment as Adjustment
 from steadyrl.stability.window import Window
 
@@ -18,4 +18,5 @@ CONTROLLERS: tuple[Callable[[Window, RunConfig], Adjustment | None], ...] = (
     trust_region.adjust,
     kl_weight.adjust,
     plateau.adjust,
+    reuse.adjust,
 )
