@@ -45,7 +45,11 @@ def load_config(source: str | Path, overrides: Mapping[str, Any] | None = None) 
 
 def with_own_folder(config: RunConfig, beside: Path | None = None) -> RunConfig:
     """The config with the folder in which its own modules lie, if it names any and none yet."""
-    named = [config.value_of("environment.id", ""), *config.value_of("environment.wrappers", ())]
+    names = ("environment.id", "network")
+    named = [
+        *(config.value_of(name, "") for name in names),
+        *config.value_of("environment.wrappers", ()),
+    ]
     modules = {name.partition(":")[0].partition(".")[0] for name in named if ":" in name}
     if not modules or config.value_of("environment.folder") is not None:
         return config

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from steadyrl.nets.convolutional import BRIGHTEST, DENSE, LAYERS, ConvNetwork
 from steadyrl.nets.dense import DenseNetwork, Network
 from steadyrl.nets.module import ModuleNetwork
+from steadyrl.nets.own import OwnModule, OwnNetwork
 
 ACTIVATIONS = {"relu": nn.ReLU, "tanh": nn.Tanh}
 
@@ -20,6 +21,8 @@ def as_module(network: Network) -> nn.Module:
         return _dense(network)
     if isinstance(network, ConvNetwork):
         return _convolutional(network)
+    if isinstance(network, OwnNetwork):
+        return OwnModule(network).eval()
     if isinstance(network, ModuleNetwork):
         return network.module.eval()
     raise TypeError(f"{type(network).__name__} has no form as a module")

@@ -263,7 +263,15 @@ class DenseNetwork:
 DORMANT = 0.025  # of the layer's mean activation (Sokar et al., 2023)
 
 
-def dormant_share(network: DenseNetwork) -> float:
+class Observable(Protocol):
+    """A network whose hidden layers can be looked at."""
+
+    def hidden_activations(self) -> list[Tensor]:
+        """What they put out in the last `forward`."""
+        ...
+
+
+def dormant_share(network: Observable) -> float:
     """Share of hidden units that hardly responded in the last `forward`."""
     dormant = total = 0
     for layer in network.hidden_activations():

@@ -7,6 +7,7 @@ import math
 import torch
 
 from steadyrl.algorithms.bc.config import BCConfig
+from steadyrl.algorithms.common.own_networks import own_network, seen_box
 from steadyrl.core.seeding import integer_seed
 from steadyrl.nets.dense import DenseNetwork, Network
 from steadyrl.nets.module import ModuleNetwork, dense_module, image_module
@@ -26,6 +27,9 @@ def policy_network(
     outputs = components * (2 if config.std == "state" else 1)
     extra = 0 if config.std == "state" else components
     seed = integer_seed(config.seed, "policy")
+    if config.network is not None:
+        space = seen_box(shape, images=images)
+        return own_network(config, space, outputs, seed=seed, extra=extra, device=device)
     sizes = (FEATURES if images else math.prod(shape), *config.hidden_sizes, outputs)
     if not (images or config.dropout or config.layer_norm):
         return DenseNetwork(

@@ -37,6 +37,9 @@ class DDPGConfig(ScheduledRate, ActingConfig):
     normalize_observations: bool = setting(
         False, "learn on observations of mean 0, variance 1", changes="start"
     )
+    network: str | None = setting(
+        None, "networks of your own, as module:function (docs/networks.md)", changes="start"
+    )
     hidden_sizes: LayerSizes = setting(
         (256, 256), "units of the hidden layers, both networks", changes="start"
     )

@@ -19,6 +19,7 @@ class Layout:
     images: bool
     colours_last: bool  # in the environment; the networks want them first
     shape: tuple[int, ...]
+    given: tuple[int, ...]  # the same before it was flattened, for networks of one's own
 
 
 def layout_of(space: Space[Any]) -> Layout:
@@ -29,4 +30,5 @@ def layout_of(space: Space[Any]) -> Layout:
     if colours_last:
         shape = (shape[2], *shape[:2])
     images = frames and min(shape[1:]) >= SMALLEST
-    return Layout(images, colours_last, tuple(shape) if images else (math.prod(shape),))
+    seen = tuple(shape) if images else (math.prod(shape),)
+    return Layout(images, colours_last, seen, seen if images else space.shape or ())

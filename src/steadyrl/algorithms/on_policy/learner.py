@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from steadyrl.algorithms.common.state import Stateful
 from steadyrl.algorithms.on_policy.config import OnPolicyConfig
 from steadyrl.algorithms.on_policy.layout import layout_of
+from steadyrl.algorithms.on_policy.networks import make_network
 from steadyrl.core.errors import ConfigError, TrainingDiverged
-from steadyrl.core.seeding import Generators, integer_seed
+from steadyrl.core.seeding import Generators
 from steadyrl.environments.envs import Envs
 from steadyrl.experience.aged import AgedExperience
 from steadyrl.experience.rollout import Samples
@@ -21,18 +22,9 @@ from steadyrl.maths.noise_scale import NoiseMeter
 from steadyrl.maths.normalize import RewardScale, RunningMoments
 from steadyrl.maths.policies import policy_for
 from steadyrl.nets.adam import Adam
-from steadyrl.nets.convolutional import ConvNetwork
-from steadyrl.nets.dense import ActingNetwork, DenseNetwork
 
 Array = NDArray[Any]
 ADAM_EPSILON = 1e-5  # Schulman's own; with 1e-8 rare tiny gradients take full steps
-
-
-class _Common(TypedDict):
-    gain: float
-    extra: int
-    seed: int
-    device: torch.device
 
 
 class OnPolicyLearner(Stateful):
@@ -60,21 +52,17 @@ class OnPolicyLearner(Stateful):
                 "values are divided by 255 already. Leave it off."
             )
 
-        def network(outputs: int, name: str, gain: float, extra: int = 0) -> ActingNetwork:
-            seed, precision = integer_seed(config.seed, name), config.compute.precision
-            common: _Common = {"gain": gain, "extra": extra, "seed": seed, "device": device}
-            if self.images:
-                return ConvNetwork(self.shape, outputs, **common, precision=precision)
-            return DenseNetwork(
-                (*self.shape, *config.hidden_sizes, outputs),
-                hidden=config.activation,
-                **common,
-                precision=precision,
-            )
-
-        self.actor = network(self.policy.outputs, "actor", 0.01, self.policy.extra)
+        self.actor = make_network(
+            config,
+            layout,
+            self.policy.outputs,
+            "actor",
+            gain=0.01,
+            extra=self.policy.extra,
+            device=device,
+        )
         self.actor.extra.fill_(config.log_std_start)
-        self.critic = network(1, "critic", 1.0)
+        self.critic = make_network(config, layout, 1, "critic", device=device)
         self.actor_optimizer = Adam(self.actor, ADAM_EPSILON)
         self.critic_optimizer = Adam(self.critic, ADAM_EPSILON)
         self.moments = RunningMoments(self.shape if config.normalize_observations else ())
