@@ -23,7 +23,7 @@ from stable_baselines3 import DDPG, PPO
 import steadyrl
 
 CASES: dict[str, tuple[Any, str, list[int], dict[str, Any]]] = {
-    "ppo": (PPO, "CartPole-v1", [64, 64], {"rollout_length": 32, "minibatch_size": 16, "epochs": 1}),
+    "ppo": (PPO, "CartPole-v1", [64, 64], {"rollout_length": 32, "minibatch_size": 16}),
     "ddpg": (
         DDPG,
         "Pendulum-v1",
