@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.rules.language import CASES as LANGUAGE_CASES
+from tests.rules.replay import CASES as REPLAY_CASES
 from tests.rules.traces import CUT_SHORT, Value
 
 Changes = Mapping[str, Value]
@@ -98,6 +99,7 @@ CASES: Mapping[str, tuple[Mapping[str, Any], Changes]] = {
     ),
     "C271": ({"algorithm": "grpo"}, {"language__cut_share": 1.0}),
     **LANGUAGE_CASES,
+    **REPLAY_CASES,
     "C254": ({"algorithm": "trpo", "max_kl": 1e-6}, {"policy__kl": 1e-7, **FLAT}),
     "C255": (
         {"algorithm": "ppo"},

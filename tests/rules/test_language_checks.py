@@ -16,6 +16,7 @@ from steadyrl.stability.diagnose import explain_findings
 from steadyrl.stability.rules import Case
 from steadyrl.stability.usual import usual_rates
 from steadyrl.stability.window import Window
+from tests.rules.replay import CHECKED
 
 BY_ID = {check.id: check for check in CHECKS}
 PRESETS = sorted((Path(steadyrl.__file__).parent / "presets" / "language").glob("*.yaml"))
@@ -46,7 +47,7 @@ ROWS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("check", "good", "bad"), ROWS)
+@pytest.mark.parametrize(("check", "good", "bad"), [*ROWS, *CHECKED])
 def test_a_check_objects_beyond_its_bounds_only(
     check: str, good: dict[str, Any], bad: dict[str, Any]
 ) -> None:
@@ -77,6 +78,9 @@ def test_a_concern_is_as_severe_as_what_was_seen(
 def test_our_own_recipes_are_not_objected_to(preset: Path) -> None:
     config = load_config(f"language/{preset.stem}")
     concerns = {concern.rule: concern.severity for concern in check_config(config)}
+    if preset.stem.startswith("replay-"):
+        # As small as the document's own; it is what makes old samples worth having.
+        assert concerns.pop("S020") == "warning"
     assert [rule for rule, severity in concerns.items() if severity != "note"] == []
 
 

@@ -211,6 +211,13 @@ ON_POLICY_REMEDIES: dict[str, dict[str, Any]] = {
     "R365": {"algorithm": "language", "temperature": 0.7, "top_p": 0.9},
     "R369": {"algorithm": "language", "kl": "loss", "kl_weight": 5.0},
     "R336": {"algorithm": "trpo", "cg_iterations": 2, "damping": 1e-6},
+    **{
+        f"R38{number}": {
+            "algorithm": "ppo",
+            "replay": {"enabled": True, "priority": "advantage", "reuse": 3},
+        }
+        for number in range(4)
+    },
 }
 
 
@@ -278,6 +285,8 @@ BAD_ON_POLICY: dict[str, tuple[str, dict[str, Any]]] = {
     "S022": ("language/tiny", {"kl_weight": 5.0}),
     "S023": ("language/tiny", {"gradient_clip": None}),
     "S024": ("language/tiny", {"problems.max_new_tokens": 3}),
+    "S025": ("ppo/replay-standard", {"replay.reuse": 50}),
+    "S026": ("ppo/replay-prioritised", {"replay.beta": 0.0, "replay.beta_growth": 0.0}),
     "S018": ("bc/five-trajectories", {"demonstrations.trajectories": 1}),
     "S019": ("bc/five-trajectories", {"demonstrations.trajectories": 1}),
 }

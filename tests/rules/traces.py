@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from steadyrl.core.records import Step
 from tests.rules.language import TRACES as LANGUAGE_TRACES
+from tests.rules.replay import TRACES as REPLAY_TRACES
 
 Value = float | Sequence[float] | Callable[[int], float]
 Trace = list[Step]
@@ -269,7 +270,8 @@ TRACES = {
     ),
     "D141": (trace(language__cut_share=0.9), trace(language__cut_share=0.7)),
     **{
-        rule: (trace_of(fires), trace_of(quiet)) for rule, (fires, quiet) in LANGUAGE_TRACES.items()
+        rule: (trace_of(fires), trace_of(quiet))
+        for rule, (fires, quiet) in {**LANGUAGE_TRACES, **REPLAY_TRACES}.items()
     },
 }
 

@@ -49,11 +49,19 @@ class Drawn:
 class AgedExperience:
     """A ring of items; the oldest leave first, the stale and the worn out before that."""
 
-    counters = ("added", "drawn", "dropped_stale", "dropped_worn", "dropped_for_room")
+    counters = (
+        "added",
+        "drawn",
+        "most_at_once",
+        "dropped_stale",
+        "dropped_worn",
+        "dropped_for_room",
+    )
 
     def __init__(self, capacity: int, *, alpha: float, beta: float) -> None:
         self.capacity, self.alpha, self.beta = capacity, alpha, beta
         self.added = self.drawn = 0
+        self.most_at_once = 0  # items that came together, at most
         self.dropped_stale = self.dropped_worn = self.dropped_for_room = 0
         self._first = 0  # the oldest that may still be there; items are numbered as they come
         self._fields: dict[str, Array] = {}
@@ -81,6 +89,7 @@ class AgedExperience:
             }
         kept = slice(max(0, count - self.capacity), count)
         self.added += count
+        self.most_at_once = max(self.most_at_once, count)
         self._leave(self.added - self.capacity, "dropped_for_room")
         slots = np.arange(self.added - (count - kept.start), self.added) % self.capacity
         for name, rows in items.items():
@@ -118,6 +127,13 @@ class AgedExperience:
             self._worths[slots] = worths
             self._set_priorities(slots)
 
+    def mispriced(self, slots: Indices, worths: Array) -> float:
+        """The share of these items, as far as they are there, that another priority holds for."""
+        there = self._there[slots]
+        wanted = (np.abs(worths[there]).astype(np.float64) + SMALLEST_WORTH) ** self.alpha
+        wrong = ~np.isclose(self._tree[slots[there]], wanted, rtol=1e-9, atol=0.0)
+        return float(wrong.mean()) if there.any() else 0.0
+
     def grow_beta(self, growth: float) -> None:
         """Correct uneven draws a little more, at most wholly."""
         self.beta = min(1.0, self.beta + growth)
@@ -140,7 +156,9 @@ class AgedExperience:
         if not len(self):
             return found
         ages, uses = now - self._births[self._there], self._uses[self._there]
+        together = int(np.unique(ages, return_counts=True)[1].max())
         return found | {
+            "aged.birth_crowding": together / self.most_at_once,
             "aged.age_mean": float(ages.mean()),
             "aged.age_max": float(ages.max()),
             "aged.uses_mean": float(uses.mean()),
