@@ -23,6 +23,7 @@ from steadyrl.maths.off_policy import effective_share, sampling_weights
 Array = NDArray[Any]
 Indices = NDArray[np.int64]
 Floats = NDArray[np.float64]
+TRIES = 8  # to find others where items came twice, before those that came make way
 SMALLEST_WORTH = 1e-6  # an item that taught nothing once may still be drawn again
 
 
@@ -172,14 +173,17 @@ class AgedExperience:
 
     def _choose(self, count: int, generator: np.random.Generator) -> Indices:
         """By priority, without repeating any: what came twice is drawn again among the others."""
-        chosen = np.unique(self._tree.draw(count, generator)) if count else np.zeros(0, np.int64)
-        if len(chosen) < count:
+        chosen = _different(self._tree.draw(count, generator)) if count else np.zeros(0, np.int64)
+        for _ in range(TRIES):
+            if len(chosen) == count:
+                break
+            chosen = np.union1d(chosen, self._tree.draw(count - len(chosen), generator))
+        else:  # few are left beside those that were chosen: these make way
             while len(chosen) < count:
                 self._tree.set(chosen, np.zeros(len(chosen)))
-                again = self._tree.draw(count - len(chosen), generator)
-                chosen = np.union1d(chosen, again)
+                chosen = np.union1d(chosen, self._tree.draw(count - len(chosen), generator))
             self._set_priorities(chosen)
-        return generator.permutation(chosen)
+        return chosen
 
     def _set_priorities(self, slots: Indices) -> None:
         self._tree.set(slots, (self._worths[slots] + SMALLEST_WORTH) ** self.alpha)
@@ -236,3 +240,11 @@ class AgedExperience:
         self._there[slots] = True
         self._size = len(slots)
         self.learn(slots, np.asarray(state["worths"])[fits])
+
+
+def _different(ascending: Indices) -> Indices:
+    """Without repetitions."""
+    kept = np.empty(len(ascending), dtype=bool)
+    kept[:1] = True
+    np.not_equal(ascending[1:], ascending[:-1], out=kept[1:])
+    return ascending[kept]
