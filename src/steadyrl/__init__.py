@@ -14,33 +14,42 @@ if "OMP_WAIT_POLICY" not in _os.environ:
     _os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 
 if TYPE_CHECKING:
+    from steadyrl.api import Run as Run
+    from steadyrl.api import rescue as rescue
+    from steadyrl.api import resume as resume
+    from steadyrl.api import train as train
+    from steadyrl.core.errors import SteadyError as SteadyError
     from steadyrl.core.presets import load_config as load_config
-    from steadyrl.experiments.rescue import rescue as rescue
-    from steadyrl.integrations.checked_env import CheckedEnv as CheckedEnv
+    from steadyrl.environments.checked_env import CheckedEnv as CheckedEnv
     from steadyrl.integrations.watch import Watch as Watch
     from steadyrl.judging import diagnose as diagnose
-    from steadyrl.run import resume as resume
-    from steadyrl.run import train as train
+    from steadyrl.trained import load_policy as load_policy
 
 __version__ = "0.1.0"
 
 # Imported on first use, so that reading a log or printing help never waits for torch.
 _LAZY = {
-    "CheckedEnv": "steadyrl.integrations.checked_env",
+    "CheckedEnv": "steadyrl.environments.checked_env",
+    "Run": "steadyrl.api",
+    "SteadyError": "steadyrl.core.errors",
     "Watch": "steadyrl.integrations.watch",
     "diagnose": "steadyrl.judging",
     "load_config": "steadyrl.core.presets",
-    "rescue": "steadyrl.experiments.rescue",
-    "resume": "steadyrl.run",
-    "train": "steadyrl.run",
+    "load_policy": "steadyrl.trained",
+    "rescue": "steadyrl.api",
+    "resume": "steadyrl.api",
+    "train": "steadyrl.api",
 }
 
 __all__ = [
     "CheckedEnv",
+    "Run",
+    "SteadyError",
     "Watch",
     "__version__",
     "diagnose",
     "load_config",
+    "load_policy",
     "rescue",
     "resume",
     "train",
@@ -51,3 +60,7 @@ def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return getattr(_import_module(_LAZY[name]), name)
     raise AttributeError(f"module 'steadyrl' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -8,6 +8,7 @@ Of several processes that train one run only the first does so; the others follo
 
 from __future__ import annotations
 
+import re
 import signal
 import threading
 from collections.abc import Iterator, Mapping
@@ -153,6 +154,8 @@ def drive(
         message = str(error)
         if status == "failed":
             _save_what_stands(error, scribe, store)
+        else:
+            error.add_note(f"where the first bad number comes from: steadyrl replay {store.path}")
         if isinstance(error, OutOfMemory):
             scribe.tell_memory(error)  # after the checkpoint: a resume leaves it behind
         raise
@@ -226,8 +229,10 @@ def interrupts(controls: Controls) -> Iterator[None]:
 
 def default_name(config: RunConfig) -> str:
     """A run's name when none is given: algorithm, task, seed."""
-    task = config.task.rpartition("/")[2].lower()
-    return f"{config.algorithm}-{task}-seed{config.seed}"
+    task = re.split(r"[/:]", config.task)[-1].lower()
+    # What no file system and no shell stumbles over.
+    plain = re.sub(r"[^a-z0-9._-]+", "-", task).strip("-.") or "task"
+    return f"{config.algorithm}-{plain}-seed{config.seed}"
 
 
 def _refuse_other_settings(training: Training, state: Mapping[str, Any], store: RunReader) -> None:

@@ -221,6 +221,10 @@ class Scribe:
         taken = self._training.world.steps_taken
         if taken - self._saved_at >= self._config.checkpoints.every:
             self.checkpoint()
+        elif self._last and self._store.checkpoints.would_be_best(self._last.signals):
+            due_since = self._saved_at  # the best comes between: those that are due stay when due
+            self.checkpoint()
+            self._saved_at = due_since
 
     def checkpoint(self) -> None:
         """Save the whole state at the last Step, if that is not saved yet."""
@@ -233,7 +237,8 @@ class Scribe:
     def _save(self, step: int, *, good: bool) -> None:
         acted = {"tried": sorted(self._tried), "remedied": self._remedied}
         state = {**self._training.state_dict(), "guard": acted}
-        self._store.save_checkpoint(state, step=step, good=good)
+        measured = self._last.signals if self._last and self._last.index == step else None
+        self._store.save_checkpoint(state, step=step, good=good, measured=measured)
 
     def finish(self, status: str, message: str) -> RunSummary:
         """Write the diagnosis and the summary, and let go of the files."""
@@ -244,10 +249,8 @@ class Scribe:
                 self._store.append_event("diagnosis", last, **diagnosis.to_json())
             self._store.write_summary(summary)
         except SteadyError:
-            if status not in (
-                "failed",
-                "diverged",
-            ):  # a failure under way must not be hidden by this one
+            # A failure under way must not be hidden by this one.
+            if status not in ("failed", "diverged"):
                 raise
         finally:
             self._store.close()

@@ -253,7 +253,7 @@ def _masks(training: Training, updates: int) -> list[bytes]:
     learner = training.learner
     assert isinstance(learner, BCLearner)
     assert isinstance(learner.network, ModuleNetwork)
-    dropouts = [m for m in learner.network._module.modules() if isinstance(m, torch.nn.Dropout)]
+    dropouts = [m for m in learner.network.module.modules() if isinstance(m, torch.nn.Dropout)]
     hook = dropouts[0].register_forward_hook(remember)
     config = training.live.now
     assert isinstance(config, BCConfig)

@@ -136,4 +136,4 @@ def test_faults_may_be_warned_of_once_or_only_recorded() -> None:
     assert len(caught) == 1
     env = steadyrl.CheckedEnv(Scripted(reward=float("nan")), on_fault="record")
     play(env, 5)
-    assert list(env.faults) == ["reward"]
+    assert list(env.faults) == ["reward-not-finite"]

@@ -10,6 +10,7 @@ import pytest
 
 from steadyrl.algorithms.ddpg.config import DDPGConfig
 from steadyrl.cli.main import COMMANDS, main
+from steadyrl.core.records import RunSummary
 from steadyrl.run import train
 from steadyrl.store.reader import RunReader
 
@@ -34,7 +35,7 @@ def _refused(arguments: list[str], output: Output) -> str:
         (["train", "ddpg/stage9"], "neither a config file nor a preset"),
         (["train", "ddpg/pendulum", "--bach-size", "3"], "Did you mean 'batch_size'"),
         (["train", "ddpg/pendulum", "--batch-size", "big"], "batch_size = 'big' is not allowed"),
-        (["train", "ddpg/pendulum", "--tau", "2"], "less than or equal to 1"),
+        (["train", "ddpg/pendulum", "--tau", "2"], "it must be 1 or less"),
         (["train", "ddpg/pendulum", "--resume", "x"], "either CONFIG or --resume"),
         (["train", "--resume", "nowhere"], "nowhere: no run here"),
         (["train", "ddpg/pendulum", "--environment.id", "Nope-v0"], "Nope"),
@@ -65,7 +66,7 @@ def test_bad_input_is_one_sentence_and_exit_2(
     ("content", "said"),
     [
         (b"algorithm: ddpg\nbatch_size: [1\n", "not readable as YAML at line"),
-        (b"algorithm: ddpg\nlearning_rates: 1\n", "Did you mean 'learning_rate'"),
+        (b"algorithm: bc\nlearning_rates: 1\n", "Did you mean 'learning_rate'"),
         (b"\xff\xfe\x00", "cannot be read as text"),
         (b"batch_size: 64\n", "'algorithm' is missing. Add one of: ddpg"),
         (b"", "expected settings"),
@@ -103,7 +104,8 @@ def test_help_tells_defaults_and_that_settings_are_flags(capsys: Output) -> None
 def test_a_damaged_checkpoint_is_one_sentence_and_nothing_is_lost(
     small_config: Make, capsys: Output, tmp_path: Path
 ) -> None:
-    _, path = train(small_config(checkpoints__keep=1), tmp_path / "run")
+    config = small_config(checkpoints__keep=1, checkpoints__keep_best=False)
+    path = train(config, tmp_path / "run")[1]
     (only,) = (path / "checkpoints").glob("step-*")
     (only / "arrays.safetensors").write_bytes(b"garbage")
     steps = (path / "steps.jsonl").read_bytes()
@@ -204,7 +206,7 @@ def test_check_warns_before_training_and_fails_when_strict(capsys: Output) -> No
 
 def test_preflight_finds_an_environment_in_which_failing_pays(capsys: Output) -> None:
     overrides = ["--batch-size", "64", "--learning-starts", "200", "--hidden-sizes", "[16]"]
-    assert main(["check", "ddpg/stage1", "--preflight", "--json", *overrides]) == 0
+    assert main(["check", "ddpg/stage1", "--preflight", "--json", *overrides]) == 1
     assert "P003" in [concern["rule"] for concern in json.loads(capsys.readouterr().out)]
     assert main(["check", "ddpg/residual", "--preflight", "--json", *overrides]) == 0
     assert "P003" not in [concern["rule"] for concern in json.loads(capsys.readouterr().out)]
@@ -229,3 +231,86 @@ def test_diagnose_names_the_cause_without_importing_torch(
     verdicts = json.loads(capsys.readouterr().out)
     assert verdicts[0]["verdict"] == "sick"
     assert verdicts[1]["verdict"] != "sick"
+
+
+@pytest.mark.parametrize("arguments", [["-V"], ["--version"]])
+def test_the_version_is_told(arguments: list[str], capsys: Output) -> None:
+    assert main(arguments) == 0
+    assert capsys.readouterr().out.startswith("steadyrl ")
+
+
+def test_help_is_a_command_and_near_misses_get_a_hint(capsys: Output) -> None:
+    assert main(["help"]) == 0
+    assert "commands:" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["help", "diagnose"])
+    assert "usage: steadyrl diagnose" in capsys.readouterr().out
+    assert main(["diagnos"]) == 2
+    assert "'diagnos' is not a command. Did you mean 'diagnose'?" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_read_is_told_and_the_others_are_judged(
+    small_config: Make, capsys: Output, tmp_path: Path
+) -> None:
+    path = train(small_config(total_env_steps=60), tmp_path / "run")[1]
+    (tmp_path / "notes").mkdir()
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "config.yaml").write_text("algorithm: [")
+    assert main(["diagnose", str(tmp_path / "notes"), str(broken), str(path), "--json"]) == 0
+    printed = capsys.readouterr()
+    assert [verdict["run"] for verdict in json.loads(printed.out)] == [str(path)]
+    assert printed.err.count("left out: ") == 2
+    assert main(["diagnose", str(tmp_path / "notes")]) == 2
+
+
+def test_a_page_of_several_runs_takes_nobodys_place(
+    small_config: Make, capsys: Output, tmp_path: Path
+) -> None:
+    runs = [train(small_config(total_env_steps=60, seed=n), tmp_path / f"{n}")[1] for n in (1, 2)]
+    assert main(["report", str(runs[0])]) == 0
+    own = (runs[0] / "report.html").read_bytes()
+    capsys.readouterr()
+    assert main(["report", *map(str, runs)]) == 0
+    assert capsys.readouterr().out.strip() == str(tmp_path / "report-of-2-runs.html")
+    assert (runs[0] / "report.html").read_bytes() == own
+
+
+def test_a_run_that_diverged_says_how_to_replay_it(
+    small_config: Make, capsys: Output, tmp_path: Path
+) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(small_config(learning_rate=1e30).to_yaml())
+    assert main(["train", str(file), "--runs", str(tmp_path), "--name", "run"]) == 1
+    assert f"steadyrl replay {tmp_path / 'run'}" in capsys.readouterr().err
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path) -> None:
+    for command in (["signals"], ["rules"], ["train", "ppo/cartpole", "--help"]):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "steadyrl", *command],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=tmp_path,
+        )
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.read(1)
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        process.stderr.close()
+        assert process.wait() == 0
+
+
+def test_an_interrupt_while_noise_trains_ends_the_command(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Output
+) -> None:
+    from steadyrl import run
+
+    monkeypatch.chdir(tmp_path)
+    stopped = RunSummary(
+        status="interrupted", algorithm="ddpg", task="x", seed=0, steps=1, taken=1, seconds=1.0
+    )
+    monkeypatch.setattr(run, "train", lambda *_, **__: (stopped, tmp_path))
+    assert main(["noise", "ddpg/pendulum"]) == 130
+    assert "interrupted" in capsys.readouterr().err

@@ -13,6 +13,7 @@ from steadyrl.core.foreign_config import ForeignConfig, as_ours
 from steadyrl.core.presets import load_config, parse_config, preset_names, preset_text
 from steadyrl.core.registry import ALGORITHMS, config_class
 from steadyrl.core.yaml_text import parse_scalar, read_yaml
+from steadyrl.stability.check import check_config
 
 
 def _ddpg() -> DDPGConfig:
@@ -26,7 +27,7 @@ def _ddpg() -> DDPGConfig:
         ({"batch_size": "many"}, "batch_size = 'many' is not allowed"),
         ({"batch_size": 1.5}, "batch_size = 1.5 is not allowed"),
         ({"twin_critics": 1}, "twin_critics = 1 is not allowed"),
-        ({"tau": 2.0}, "tau = 2.0 is not allowed: input should be less than or equal to 1"),
+        ({"tau": 2.0}, "tau = 2.0 is not allowed: it must be 1 or less"),
         ({"gamma": float("nan")}, "gamma = nan is not allowed"),
         ({"environment": {"ids": "X"}}, "'environment.ids'. Did you mean 'environment.id'?"),
         ({"batch_size": 512, "buffer_size": 256}, "buffer_size = 256 is smaller than batch_size"),
@@ -100,7 +101,8 @@ def test_the_documented_stages_have_the_documented_numbers() -> None:
 
 
 def test_a_misspelt_name_is_told_before_what_is_missing_for_it() -> None:
-    with pytest.raises(ConfigError, match=r"'enviroment'. Did you mean .* \(1 more problem"):
+    said = r"2 things are wrong:\n  unknown setting 'enviroment'. Did you mean"
+    with pytest.raises(ConfigError, match=said):
         parse_config({"algorithm": "ppo", "enviroment": {"id": "CartPole-v1"}})
 
 
@@ -197,3 +199,42 @@ def test_every_setting_has_a_meaning_in_the_schema(algorithm: str) -> None:
     schema = config_class(algorithm).model_json_schema()
     for name, described in schema["properties"].items():
         assert described.get("description"), name
+
+
+def test_everything_that_is_wrong_is_told_at_once_in_our_words() -> None:
+    values = {
+        "algorithm": "ppo",
+        "environment": {"id": "CartPole-v1", "count": 0},
+        "epochs": "many",
+        "gamma": 2,
+        "activation": "gelu",
+        "minibatchsize": 8,
+    }
+    with pytest.raises(ConfigError) as told:
+        parse_config(values, source="mine.yaml")
+    lines = str(told.value).splitlines()
+    assert lines[0] == "mine.yaml: 5 things are wrong:"
+    said = "\n".join(lines[1:])
+    for part in (
+        "environment.count = 0 is not allowed: it must be 1 or more.",
+        "epochs = 'many' is not allowed: a whole number is needed.",
+        "gamma = 2 is not allowed: it must be 1 or less.",
+        "activation = 'gelu' is not allowed: use 'tanh' or 'relu'.",
+        "unknown setting 'minibatchsize'. Did you mean 'minibatch_size'?",
+    ):
+        assert part in said
+
+
+def test_a_million_may_be_written_as_1e6_but_half_a_step_is_refused() -> None:
+    values = {"algorithm": "ddpg", "environment": {"id": "Pendulum-v1", "count": 2.0}}
+    config = parse_config(values, overrides={"total_env_steps": 1e6, "checkpoints.every": 1e4})
+    assert config.value_of("total_env_steps") == 1_000_000
+    assert type(config.value_of("total_env_steps")) is int
+    assert config.value_of("checkpoints.every") == 10_000
+    with pytest.raises(ConfigError, match=r"1\.5 is not allowed: a whole number is needed"):
+        parse_config(values, overrides={"total_env_steps": 1.5})
+
+
+def test_the_default_ddpg_passes_its_own_checks() -> None:
+    config = parse_config({"algorithm": "ddpg", "environment": {"id": "Pendulum-v1"}})
+    assert "S001" not in {concern.rule for concern in check_config(config)}

@@ -177,3 +177,25 @@ def test_actions_recorded_late_are_bad_data(
     capsys.readouterr()
     assert main(["demos", "replay", "r", "--seeds", "0"]) == 0
     assert capsys.readouterr().out.startswith("bad data")
+
+
+def _made(observations: Any, actions: Any) -> Demonstrations:
+    return made(observations, actions, [0, len(actions) // 2], "mine")
+
+
+def test_a_deterministic_expert_is_not_accused_but_a_hidden_cause_is() -> None:
+    generator = np.random.default_rng(0)
+    seen = np.cumsum(generator.normal(size=(1500, 3)), axis=0) % 4.0
+    bang_bang = np.sign(seen[:, :1] - 2.0)
+    hidden = np.sign(generator.normal(size=(1500, 1)))
+    assert not any("not observed" in c for c in inspect(_made(seen, bang_bang)).concerns)
+    assert any("not observed" in c for c in inspect(_made(seen, hidden)).concerns)
+
+
+def test_integer_actions_are_told_to_be_choices() -> None:
+    generator = np.random.default_rng(0)
+    seen = generator.normal(size=(200, 3))
+    found = inspect(_made(seen, (seen[:, :1] > 0).astype(int)))
+    assert found.whole_actions == "0, 1"
+    assert any("whole numbers (0, 1)" in concern for concern in found.concerns)
+    assert not inspect(_made(seen, seen[:, :1])).whole_actions

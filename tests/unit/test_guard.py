@@ -31,7 +31,8 @@ def _events(path: Path, kind: str) -> list[dict[str, Any]]:
 
 
 def _diverging(small_config: Make, **overrides: Any) -> DDPGConfig:
-    return small_config(learning_rate=1e30, learning_starts=100, **overrides)
+    values: dict[str, Any] = {"checkpoints__keep_best": False, **overrides}
+    return small_config(learning_rate=1e30, learning_starts=100, **values)
 
 
 def test_acting_goes_back_to_the_last_good_checkpoint_and_lowers_the_learning_rate(

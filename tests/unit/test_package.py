@@ -15,10 +15,13 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_exported_names_exist_and_nothing_else_does() -> None:
     assert {name for name in steadyrl.__all__ if getattr(steadyrl, name)} == {
         "CheckedEnv",
+        "Run",
+        "SteadyError",
         "Watch",
         "__version__",
         "diagnose",
         "load_config",
+        "load_policy",
         "rescue",
         "resume",
         "train",

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from gymnasium.spaces import Box
+from gymnasium.spaces import Box, MultiBinary, MultiDiscrete, Text
 
 from steadyrl.algorithms.common.training import prepare
 from steadyrl.algorithms.on_policy.config import PPOConfig
@@ -23,6 +23,7 @@ from steadyrl.experience.rollout import Samples
 from steadyrl.experiments.verify_resume import compare_runs
 from steadyrl.maths.advantages import advantages
 from steadyrl.maths.losses import clipped_surrogate, normalised, value_loss
+from steadyrl.maths.many_choices import ManyCategoricals, Switches
 from steadyrl.maths.normalize import RewardScale
 from steadyrl.maths.policies import Categorical, DiagonalGaussian, Policy, policy_for
 from steadyrl.nets.dense import DenseNetwork
@@ -57,7 +58,10 @@ def ppo_config() -> Make:
 
 
 GAUSSIAN = DiagonalGaussian(Box(-1.0, 1.0, (2,), dtype=np.float32))
-POLICIES: list[Policy] = [Categorical(3), GAUSSIAN]
+MANY = ManyCategoricals(MultiDiscrete([3, 2]))
+SWITCHES = Switches(MultiBinary(4))
+POLICIES: list[Policy] = [Categorical(3), GAUSSIAN, MANY, SWITCHES]
+NAMES = ["categorical", "gaussian", "many", "switches"]
 
 
 def _drawn(policy: Policy, rows: int = 7) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -65,8 +69,12 @@ def _drawn(policy: Policy, rows: int = 7) -> tuple[torch.Tensor, torch.Tensor, t
     outputs = torch.randn(rows, policy.outputs, generator=generator)
     extra = torch.randn(policy.extra, generator=generator) * 0.3
     actions = torch.randn(rows, policy.outputs, generator=generator)
-    if not policy.extra:
+    if isinstance(policy, Categorical):
         actions = torch.arange(rows) % policy.outputs
+    elif isinstance(policy, ManyCategoricals):
+        actions = torch.stack((torch.arange(rows) % 3, torch.arange(rows) % 2), dim=1)
+    elif isinstance(policy, Switches):
+        actions = (actions > 0).float()
     return outputs, extra, actions
 
 
@@ -74,11 +82,15 @@ def _reference(policy: Policy, outputs: torch.Tensor, extra: torch.Tensor) -> An
     if policy.extra:
         base = torch.distributions.Normal(outputs, extra.exp().expand_as(outputs))
         return torch.distributions.Independent(base, 1)
+    if isinstance(policy, Switches):
+        return torch.distributions.Independent(torch.distributions.Bernoulli(logits=outputs), 1)
     return torch.distributions.Categorical(logits=outputs)
 
 
-@pytest.mark.parametrize("policy", POLICIES, ids=["categorical", "gaussian"])
+@pytest.mark.parametrize("policy", POLICIES, ids=NAMES)
 def test_probabilities_entropy_and_divergence_are_torchs(policy: Policy) -> None:
+    if isinstance(policy, ManyCategoricals):
+        pytest.skip("torch has none such; see the next test")
     outputs, extra, actions = _drawn(policy)
     reference = _reference(policy, outputs, extra)
     torch.testing.assert_close(
@@ -90,7 +102,7 @@ def test_probabilities_entropy_and_divergence_are_torchs(policy: Policy) -> None
     torch.testing.assert_close(policy.divergence((outputs, extra), other), expected)
 
 
-@pytest.mark.parametrize("policy", POLICIES, ids=["categorical", "gaussian"])
+@pytest.mark.parametrize("policy", POLICIES, ids=NAMES)
 def test_a_policys_gradient_is_autograds(policy: Policy) -> None:
     outputs, extra, actions = _drawn(policy)
     outputs.requires_grad_()
@@ -105,7 +117,7 @@ def test_a_policys_gradient_is_autograds(policy: Policy) -> None:
         torch.testing.assert_close(free, extra.grad)
 
 
-@pytest.mark.parametrize("policy", POLICIES, ids=["categorical", "gaussian"])
+@pytest.mark.parametrize("policy", POLICIES, ids=NAMES)
 def test_the_fisher_product_is_the_divergences_curvature(policy: Policy) -> None:
     outputs, extra, _ = _drawn(policy, rows=3)
     flat = torch.cat((outputs.flatten(), extra)).double()
@@ -123,7 +135,7 @@ def test_the_fisher_product_is_the_divergences_curvature(policy: Policy) -> None
     torch.testing.assert_close(torch.cat((v.flatten(), w)), curvature @ tangent)
 
 
-@pytest.mark.parametrize("policy", POLICIES, ids=["categorical", "gaussian"])
+@pytest.mark.parametrize("policy", POLICIES, ids=NAMES)
 def test_drawn_actions_come_with_their_own_probability(policy: Policy) -> None:
     outputs, extra, _ = _drawn(policy, rows=500)
     generator = np.random.default_rng(0)
@@ -333,11 +345,34 @@ def test_a_minibatch_of_one_is_refused(ppo_config: Make) -> None:
         ppo_config(minibatch_size=63)
 
 
-def test_other_action_spaces_are_refused() -> None:
-    from gymnasium.spaces import MultiBinary
+def test_many_choices_are_as_likely_as_all_of_them_one_by_one() -> None:
+    outputs, extra, actions = _drawn(MANY)
+    logits = torch.split(outputs, [3, 2], dim=1)
+    parts: list[Any] = [torch.distributions.Categorical(logits=some) for some in logits]
+    logs = sum(part.log_prob(taken) for part, taken in zip(parts, actions.unbind(1), strict=True))
+    torch.testing.assert_close(MANY.log_prob(outputs, extra, actions), logs)
+    entropy = parts[0].entropy() + parts[1].entropy()
+    torch.testing.assert_close(MANY.entropy(outputs, extra), entropy)
+    assert MANY.largest_entropy == pytest.approx(np.log(6))
+    assert float(MANY.entropy(torch.zeros(1, 5), extra)) == pytest.approx(MANY.largest_entropy)
 
-    with pytest.raises(EnvironmentFault, match="Discrete or Box"):
-        policy_for(MultiBinary(3), "mine")
+
+@pytest.mark.parametrize("policy", [MANY, SWITCHES], ids=NAMES[2:])
+def test_drawn_choices_have_the_probability_they_say(policy: Policy) -> None:
+    outputs = np.repeat(_drawn(policy, rows=1)[0].numpy(), 20_000, axis=0)
+    extra = np.zeros(0, np.float32)
+    actions, log_probs = policy.sample(outputs, extra, np.random.default_rng(0))
+    expected = policy.log_prob(torch.from_numpy(outputs), torch.zeros(0), torch.from_numpy(actions))
+    np.testing.assert_allclose(log_probs, expected.numpy(), rtol=1e-4, atol=1e-5)
+    kinds, counts = np.unique(actions, axis=0, return_counts=True)
+    for kind, count in zip(kinds, counts, strict=True):
+        likely = float(np.exp(log_probs[(actions == kind).all(axis=1)][0]))
+        assert count / len(actions) == pytest.approx(likely, abs=0.02)
+
+
+def test_other_action_spaces_are_refused() -> None:
+    with pytest.raises(EnvironmentFault, match="Box, Discrete, MultiDiscrete or"):
+        policy_for(Text(3), "mine")
 
 
 def test_ppo_learns_to_balance(ppo_config: Make, tmp_path: Path) -> None:

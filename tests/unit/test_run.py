@@ -18,6 +18,7 @@ from steadyrl.algorithms.ddpg.config import DDPGConfig
 from steadyrl.algorithms.ddpg.signals import inspect
 from steadyrl.core.errors import (
     CheckpointError,
+    ConfigError,
     DiskError,
     EnvironmentFault,
     StoreError,
@@ -28,6 +29,7 @@ from steadyrl.core.signals import CATALOGUE
 from steadyrl.experiments.verify_resume import compare_runs
 from steadyrl.run import Observers, resume, train
 from steadyrl.store import checkpoints as checkpoints_module
+from steadyrl.store.choosing import choose_checkpoint
 from steadyrl.store.files import write_and_sync
 from steadyrl.store.reader import RunReader
 
@@ -51,7 +53,32 @@ def test_a_run_directory_holds_what_it_promises(small_config: Make, tmp_path: Pa
     assert written["final_return"] == pytest.approx(np.mean(returns))  # three in all
     assert written["best_return"] >= written["final_return"]
     assert store.checkpoints.steps()[-1] == steps[-1].index
-    assert len(store.checkpoints.steps()) == config.checkpoints.keep
+    best = max((s.signals["eval.return_mean"], s.index) for s in steps if s.index in (5, 10, 15))
+    assert store.checkpoints.best() == (best[1], best[0])
+    assert set(store.checkpoints.steps()) == {best[1], 12, 15}
+
+
+def test_the_best_checkpoint_outlives_what_came_after_it(
+    small_config: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    returns = iter([114.0, 344.0, 120.0, 100.0, 114.0, 110.0])
+    played = lambda *_: {"eval.return_mean": next(returns), "eval.return_std": 0.0}  # noqa: E731
+    monkeypatch.setattr(ddpg, "evaluate_policy", played)
+    config = small_config(evaluation__every=40, checkpoints__every=1000, total_env_steps=240)
+    path = train(config, tmp_path / "run")[1]
+    store = RunReader.open(path)
+    assert store.checkpoints.best() == (4, 344.0)
+    assert choose_checkpoint(store).step == 4
+    assert store.checkpoints.load(4)["learner"]["counters"]["steps"] == 4
+    assert choose_checkpoint(store, "last").step == 12
+
+
+def test_a_checkpoint_that_is_not_there_is_refused_with_those_that_are(
+    small_config: Make, tmp_path: Path
+) -> None:
+    store = RunReader.open(train(small_config(), tmp_path / "run")[1])
+    with pytest.raises(ConfigError, match=r"checkpoint '7': use best, last, or .*12, 15"):
+        choose_checkpoint(store, 7)
 
 
 def test_tensorboard_mirrors_every_signal_under_its_tag(small_config: Make, tmp_path: Path) -> None:
@@ -222,7 +249,7 @@ def test_divergence_is_told_apart_from_a_broken_environment_and_leaves_a_good_ch
     with pytest.raises(TrainingDiverged, match="weights are no longer finite"):
         train(config, tmp_path / "run")
     store = RunReader.open(tmp_path / "run")
-    assert store.checkpoints.last_good() == 3
+    assert store.checkpoints.last_good() == 5  # evaluated just before the first update
     assert all(math.isfinite(v) for step in store.steps() for v in step.signals.values())
 
 
@@ -236,7 +263,8 @@ def test_no_checkpoint_is_good_after_a_severe_finding(
         return signals | ({"q.bound": math.nan} if envs.steps_taken == 100 else {})
 
     monkeypatch.setattr(ddpg, "inspect", poisoned)
-    train(small_config(checkpoints__keep=9), tmp_path / "run")
+    config = small_config(checkpoints__keep=9, checkpoints__keep_best=False)
+    train(config, tmp_path / "run")
     store = RunReader.open(tmp_path / "run")
     assert store.checkpoints.steps() == [0, 3, 6, 9, 12, 15]
     assert store.checkpoints.last_good() == 3

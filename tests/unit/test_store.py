@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
 import shutil
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from steadyrl.core.errors import CheckpointError, DiskError
+from steadyrl.core.traits import RETURN, Score
 from steadyrl.store import files
 from steadyrl.store.checkpoints import Checkpoints, has_checkpoint
 from steadyrl.store.files import JsonLines, write_atomically
@@ -49,6 +51,52 @@ def test_the_last_ones_stay_and_the_last_good_one_does_too(tmp_path: Path) -> No
         checkpoints.save({"x": step}, step=step, good=good)
     assert checkpoints.steps() == [2, 4, 5]
     assert checkpoints.last_good() == 2
+
+
+def _scored(
+    checkpoints: Checkpoints, *returns: float | None, name: str = "eval.return_mean"
+) -> None:
+    for step, value in enumerate(returns, start=1):
+        measured = {} if value is None else {name: value}
+        checkpoints.save({"x": step}, step=step, good=True, measured=measured)
+
+
+def test_the_best_evaluated_checkpoint_stays_however_long_ago_it_was(tmp_path: Path) -> None:
+    checkpoints = _checkpoints(tmp_path)
+    _scored(checkpoints, 1.0, 344.0, None, math.nan, 114.0, 90.0, None)
+    assert checkpoints.steps() == [2, 6, 7]
+    assert checkpoints.best() == (2, 344.0)
+
+
+def test_of_equally_good_checkpoints_the_newest_stays(tmp_path: Path) -> None:
+    checkpoints = _checkpoints(tmp_path)
+    _scored(checkpoints, 500.0, 500.0, None, None, None)
+    assert checkpoints.steps() == [2, 4, 5]
+
+
+def test_the_best_is_not_kept_if_nobody_wants_it(tmp_path: Path) -> None:
+    checkpoints = Checkpoints(tmp_path, keep=2, keep_best=False)
+    _scored(checkpoints, 5.0, 3.0, 3.0, 3.0)
+    assert checkpoints.steps() == [3, 4]
+    assert not checkpoints.would_be_best({"eval.return_mean": 9.0})
+
+
+def test_where_lower_is_better_the_lowest_is_best(tmp_path: Path) -> None:
+    error = Score("error", "bc.full_mse", higher_is_better=False)
+    checkpoints = Checkpoints(tmp_path, keep=1, scores=(RETURN, error))
+    _scored(checkpoints, 3.0, 0.5, 2.0, 1.0, name="bc.full_mse")
+    assert checkpoints.best() == (2, 0.5)
+    checkpoints.save({}, step=5, good=True, measured={"eval.return_mean": -9.0})
+    assert checkpoints.best() == (5, -9.0), "what was played counts before what was fitted"
+
+
+def test_only_an_evaluation_above_all_kept_ones_would_be_best(tmp_path: Path) -> None:
+    checkpoints = _checkpoints(tmp_path)
+    assert checkpoints.would_be_best({"eval.return_mean": -5.0})
+    _scored(checkpoints, 2.0, 1.0)
+    for value, better in ((2.0, False), (1.5, False), (2.1, True), (math.nan, False)):
+        assert checkpoints.would_be_best({"eval.return_mean": value}) is better
+    assert not checkpoints.would_be_best({"rollout.return_mean": 9.0})
 
 
 @pytest.mark.parametrize("file", ["arrays.safetensors", "state.json"])

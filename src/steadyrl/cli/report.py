@@ -22,7 +22,11 @@ examples:
 def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     """Write the page and say where it is."""
     add_run_flags(parser)
-    parser.add_argument("--output", type=Path, help="file to write (default: RUN/report.html)")
+    parser.add_argument(
+        "--output",
+        type=Path,
+        help="file to write (default: RUN/report.html; of several runs, a page beside the first)",
+    )
     parser.add_argument("--json", action="store_true", help="print the path as JSON on stdout")
     arguments = parser.parse_args(argv)
     from steadyrl.report.html import write_report

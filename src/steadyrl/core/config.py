@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Generic, Literal, Self, TypeVar, cast
+from typing import Any, Generic, Literal, Self, TypeVar, cast, get_args
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.records import Change
@@ -54,9 +54,20 @@ class Settings(BaseModel):
         frozen=True, extra="forbid", strict=True, allow_inf_nan=False, validate_default=True
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _whole_numbers(cls, values: Any) -> Any:
+        """1e6 is how people write a million; strictly it is no whole number."""
+        if not isinstance(values, Mapping):
+            return values
+        return {
+            name: int(value) if _is_whole(value) and _counts(cls, name) else value
+            for name, value in values.items()
+        }
+
     @classmethod
     def parse(cls, values: Mapping[str, Any], *, source: str = "config") -> Self:
-        """Validate plain values; the error is one sentence about the first thing wrong."""
+        """Validate plain values; the error tells of everything that is wrong."""
         try:
             return cls.model_validate(values)
         except ValidationError as error:
@@ -162,6 +173,17 @@ def group_of(model: type[Settings], name: str) -> type[Settings] | None:
     return kind if isinstance(kind, type) and issubclass(kind, Settings) else None
 
 
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, float) and value.is_integer()
+
+
+def _counts(model: type[Settings], name: str) -> bool:
+    """Whether a setting takes whole numbers only."""
+    field = model.model_fields.get(name)
+    kinds = get_args(field.annotation) or (field.annotation,) if field else ()
+    return int in kinds and float not in kinds
+
+
 _WORDS = {"fork": "change where a run forks from a checkpoint", "start": "be set at the start"}
 
 
@@ -235,26 +257,54 @@ def leaves(model: type[Settings], prefix: str = "") -> Iterator[Leaf]:
 def _explain(model: type[Settings], error: ValidationError, source: str) -> str:
     # What is missing comes last: a misspelt name is why another seems to be.
     ordered = sorted(error.errors(), key=lambda problem: problem["type"] == "missing")
-    problems = [_sentence(model, dict(problem), source) for problem in ordered]
-    more = f" ({len(problems) - 1} more problem(s) behind it.)" if len(problems) > 1 else ""
-    return problems[0] + more
+    problems = [_sentence(model, dict(problem)) for problem in ordered]
+    if len(problems) == 1:
+        return f"{source}: {problems[0]}"
+    return "\n  ".join([f"{source}: {len(problems)} things are wrong:", *problems])
 
 
-def _sentence(model: type[Settings], problem: dict[str, Any], source: str) -> str:
+def _sentence(model: type[Settings], problem: dict[str, Any]) -> str:
     name = ".".join(str(part) for part in problem["loc"])
     kind, value = problem["type"], problem.get("input")
     if kind == "extra_forbidden":
         known = [leaf.name for leaf in leaves(model)]
         close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
         hint = f" Did you mean '{close[0]}'?" if close else " 'steadyrl schema' lists them all."
-        return f"{source}: unknown setting '{name}'.{hint}"
+        return f"unknown setting '{name}'.{hint}"
     if kind == "missing":
         needed = (leaf for leaf in leaves(model) if leaf.needed)
         for leaf in needed:
             if leaf.name == name or leaf.name.startswith(f"{name}."):
-                return f"{source}: '{leaf.name}' is missing. Add it: {leaf.meaning}."
-        return f"{source}: setting '{name}' is missing."
+                return f"'{leaf.name}' is missing. Add it: {leaf.meaning}."
+        return f"setting '{name}' is missing."
     if kind == "value_error":
-        return f"{source}: {problem['ctx']['error']}"
-    allowed = problem["msg"][0].lower() + problem["msg"][1:]
-    return f"{source}: {name} = {value!r} is not allowed: {allowed}."
+        return str(problem["ctx"]["error"])
+    return f"{name} = {value!r} is not allowed: {_allowed(problem)}."
+
+
+_NEEDED = {
+    "int_type": "a whole number is needed",
+    "int_from_float": "a whole number is needed",
+    "float_type": "a number is needed",
+    "bool_type": "true or false is needed",
+    "string_type": "text is needed",
+    "finite_number": "a finite number is needed",
+    "tuple_type": "a list is needed, such as [64, 64]",
+    "dict_type": "settings as 'name: value' are needed",
+    "model_type": "settings as 'name: value' are needed",
+    "too_short": "at least one is needed",
+    "greater_than_equal": "it must be {ge:g} or more",
+    "greater_than": "it must be above {gt:g}",
+    "less_than_equal": "it must be {le:g} or less",
+    "less_than": "it must be below {lt:g}",
+    "literal_error": "use {expected}",
+}
+
+
+def _allowed(problem: dict[str, Any]) -> str:
+    """What a setting takes, in our words; in the validator's where we have none."""
+    ours = _NEEDED.get(problem["type"])
+    if ours is None:
+        theirs: str = problem["msg"]
+        return theirs[0].lower() + theirs[1:]
+    return ours.format(**problem.get("ctx", {}))

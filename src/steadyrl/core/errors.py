@@ -6,6 +6,7 @@ SteadyError
 ├── TrainingDiverged      the networks hold NaN or infinity: there is nothing left to train
 ├── DataError             a file of demonstrations cannot be used
 ├── OutOfMemory           the machine has no room for an update
+├── ExportFailed          an exported model does not act as the original
 ├── WorkerLost            processes of an experiment keep dying
 ├── LeaderFailed          of several processes that train one run the first has failed, and says why
 └── StoreError            a run directory cannot be read or written
@@ -47,6 +48,12 @@ class DataError(SteadyError):
 
 class OutOfMemory(SteadyError):
     """The machine has no room for an update."""
+
+    exit_code = 1
+
+
+class ExportFailed(SteadyError):
+    """An exported model does not act as the original."""
 
     exit_code = 1
 

@@ -30,8 +30,38 @@ def preset_text(name: str) -> str:
 
 
 def load_config(source: str | Path, overrides: Mapping[str, Any] | None = None) -> RunConfig:
-    """A config from a preset name (`ddpg/stage1`) or a YAML file, with dotted overrides."""
-    return parse_config(_values_of(source), source=str(source), overrides=overrides)
+    """A config from a preset name (`ddpg/stage1`) or a YAML file, with dotted overrides.
+
+    >>> load_config("ppo/cartpole", {"seed": 3, "environment.count": 4}).seed
+    3
+
+    Modules of one's own are looked for beside the file, then in the current folder; where they
+    were found is written into the config, so that a resume finds them from anywhere.
+    """
+    config = parse_config(_values_of(source), source=str(source), overrides=overrides)
+    beside = Path(source).resolve().parent if Path(source).is_file() else None
+    return with_own_folder(config, beside)
+
+
+def with_own_folder(config: RunConfig, beside: Path | None = None) -> RunConfig:
+    """The config with the folder in which its own modules lie, if it names any and none yet."""
+    names = ("environment.id", "network")
+    named = [
+        *(config.value_of(name, "") for name in names),
+        *config.value_of("environment.wrappers", ()),
+    ]
+    modules = {name.partition(":")[0].partition(".")[0] for name in named if ":" in name}
+    if not modules or config.value_of("environment.folder") is not None:
+        return config
+    for folder in (beside, Path.cwd()):
+        if folder is not None and any(has_module(folder, module) for module in modules):
+            return config.replaced({"environment.folder": str(folder)})
+    return config
+
+
+def has_module(folder: Path, name: str) -> bool:
+    """Whether a module lies in a folder."""
+    return (folder / f"{name}.py").is_file() or (folder / name / "__init__.py").is_file()
 
 
 def parse_config(

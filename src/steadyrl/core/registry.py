@@ -1,4 +1,4 @@
-"""Which algorithms there are: one line each, both halves imported on first use.
+"""Which algorithms there are: one line each, its parts imported on first use.
 
 The config class must come without torch, for commands that only read. The trainer is a function
 that takes the config and the device and returns a `Training` (algorithms/common/training.py).
@@ -16,30 +16,37 @@ from steadyrl.core.run_config import RunConfig
 
 @dataclass(frozen=True, slots=True)
 class Algorithm:
-    """Where an algorithm's two halves are, each as `module:name`."""
+    """Where an algorithm's parts are, each as `module:name`."""
 
     config: str
     trainer: str
+    acting: str = ""  # what makes a policy of actions out of a checkpoint, if it trains one
 
 
 ALGORITHMS: dict[str, Algorithm] = {
     "ddpg": Algorithm(
-        "steadyrl.algorithms.ddpg.config:DDPGConfig", "steadyrl.algorithms.ddpg.trainer:prepare"
+        "steadyrl.algorithms.ddpg.config:DDPGConfig",
+        "steadyrl.algorithms.ddpg.trainer:prepare",
+        "steadyrl.algorithms.ddpg.acting:acting",
     ),
     "ppo": Algorithm(
         "steadyrl.algorithms.on_policy.config:PPOConfig",
         "steadyrl.algorithms.on_policy.trainer:prepare_ppo",
+        "steadyrl.algorithms.on_policy.acting:acting",
     ),
     "trpo": Algorithm(
         "steadyrl.algorithms.on_policy.trpo_config:TRPOConfig",
         "steadyrl.algorithms.on_policy.trainer:prepare_trpo",
+        "steadyrl.algorithms.on_policy.acting:acting",
     ),
     "language": Algorithm(
         "steadyrl.algorithms.language.config:LanguageConfig",
         "steadyrl.algorithms.language.trainer:prepare",
     ),
     "bc": Algorithm(
-        "steadyrl.algorithms.bc.config:BCConfig", "steadyrl.algorithms.bc.trainer:prepare"
+        "steadyrl.algorithms.bc.config:BCConfig",
+        "steadyrl.algorithms.bc.trainer:prepare",
+        "steadyrl.algorithms.bc.acting:acting",
     ),
 }
 
@@ -58,6 +65,12 @@ def trainer_of(name: str) -> Any:
     if name not in ALGORITHMS:
         raise ConfigError(f"algorithm = {name!r} has no trainer.")
     return _imported(ALGORITHMS[name].trainer)
+
+
+def acting_of(name: str) -> Any:
+    """What makes a policy of actions out of a checkpoint of this algorithm; None if it has none."""
+    found = ALGORITHMS.get(name)
+    return _imported(found.acting) if found is not None and found.acting else None
 
 
 def _imported(place: str) -> Any:

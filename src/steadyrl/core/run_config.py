@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from steadyrl.core.config import Settings, group_of, setting
 from steadyrl.core.traits import ENV_STEPS, RETURN, Score, Trait, Unit
@@ -15,16 +15,53 @@ ATARI = "ALE/"  # what the ids of its games begin with
 NO_ENVIRONMENT = "none"
 
 
+# YAML has lists only; strict mode would refuse them for a tuple.
+Names = Annotated[tuple[str, ...], Field(strict=False)]
+
+
 class EnvironmentConfig(Settings):
     """Which environment, how many, and its own settings."""
 
-    id: str = setting(..., "Gymnasium environment id, such as CartPole-v1", changes="start")
+    id: str = setting(
+        ...,
+        "Gymnasium environment id, such as CartPole-v1, or module:name of your own",
+        changes="start",
+    )
     count: int = setting(1, "environments stepped side by side", low=1, changes="start")
     settings: dict[str, type_of_env_setting] = setting(
         {},
         "keyword arguments of the environment (e.g. environment.settings.g 9.81)",
         changes="start",
     )
+
+    wrappers: Names = setting(
+        (), "wrappers by import path, the innermost first, such as my_env:Flatten", changes="start"
+    )
+    folder: str | None = setting(
+        None,
+        "folder of your own modules; null: beside the config, or the current one",
+        changes="start",
+    )
+    processes: int = setting(
+        1,
+        "1: all copies in this process; as many as copies: each in its own, for slow ones",
+        low=1,
+        changes="fork",
+    )
+
+    @model_validator(mode="after")
+    def _a_process_for_each(self) -> Self:
+        if self.processes not in (1, self.count):
+            raise ValueError(
+                f"environment.processes = {self.processes}: every copy gets a process of its own, "
+                f"so use 1, or environment.count = {self.count}."
+            )
+        return self
+
+    def copies(self, count: int) -> Self:
+        """The same with so many copies, in as many processes if there are several."""
+        processes = count if self.processes > 1 else 1
+        return self.model_copy(update={"count": count, "processes": processes})
 
     @property
     def exists(self) -> bool:
@@ -51,6 +88,9 @@ class CheckpointConfig(Settings):
 
     every: int = setting(10_000, "steps of the run's own unit between checkpoints", low=1)
     keep: int = setting(2, "how many recent checkpoints stay; the last good one always does", low=1)
+    keep_best: bool = setting(
+        True, "save wherever an evaluation is the best so far, and keep that checkpoint"
+    )
 
 
 class StoppingConfig(Settings):

@@ -66,12 +66,16 @@ class Score:
     higher_is_better: bool = True
     last: int | None = None  # the median of so many values, not the mean of the last tenth
 
+    def rank(self, value: float) -> float:
+        """The value, or its negative where lower is better: the higher the better."""
+        return value if self.higher_is_better else -value
+
     def final(self, values: Sequence[float]) -> float:
         """The end of these values, higher always better; NaN if there are none."""
         if not len(values):
             return float("nan")
         end = final_mean(values) if self.last is None else float(np.median(values[-self.last :]))
-        return end if self.higher_is_better else -end
+        return self.rank(end)
 
 
 RETURN = Score("return", "eval.return_mean")

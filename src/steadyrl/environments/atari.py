@@ -23,6 +23,7 @@ import numpy as np
 from steadyrl.core.errors import EnvironmentFault
 from steadyrl.core.run_config import EnvironmentConfig
 from steadyrl.environments.backends import Array, Transitions
+from steadyrl.environments.spaces import Spaces
 
 LONGEST_LOG = 4096  # actions; a resumed run plays at most these and an episode again
 OURS = ("episodic_life", "reward_clipping", "autoreset_mode", "life_loss_info")
@@ -55,8 +56,7 @@ class AtariBackend:
             reward_clipping=False,
             **settings,
         )
-        self.observation_space = self._env.single_observation_space
-        self.action_space = self._env.single_action_space
+        self.spaces = Spaces(self._env.single_observation_space, self._env.single_action_space)
         # ALE fires for one frame at the start, which sticky actions may swallow: then a policy that
         # never fires would wait for ever. A whole step of firing hardly ever fails.
         spec: Any = self._env.spec

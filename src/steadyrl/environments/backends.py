@@ -9,10 +9,14 @@ from typing import Any, Protocol
 
 import gymnasium
 import numpy as np
-from gymnasium import spaces
 from numpy.typing import NDArray
 
+from steadyrl.core.errors import EnvironmentFault
 from steadyrl.core.run_config import EnvironmentConfig
+from steadyrl.environments.contract import FirstEpisodes, explained
+from steadyrl.environments.given import make_given, was_given
+from steadyrl.environments.own import imported, own_module
+from steadyrl.environments.spaces import Spaces, is_array_space
 
 Array = NDArray[Any]
 Flags = NDArray[np.bool_]
@@ -36,8 +40,7 @@ class Transitions:
 class Backend(Protocol):
     """How the environments are actually held and stepped."""
 
-    observation_space: gymnasium.Space[Any]
-    action_space: gymnasium.Space[Any]
+    spaces: Spaces
 
     def reset(self, index: int, seed: int) -> Array:
         """Begin an episode of one of them."""
@@ -64,36 +67,55 @@ class SerialBackend:
     """Plain Gymnasium environments, one after the other."""
 
     def __init__(self, config: EnvironmentConfig) -> None:
-        settings: dict[str, Any] = dict(config.settings)
+        self._id = config.id
         self._envs: list[gymnasium.Env[Any, Any]] = []
         with ExitStack() as undo:  # if one cannot be made, those before it are closed
             for _ in range(config.count):
-                env = gymnasium.make(config.id, disable_env_checker=True, **settings)
+                env = plain_env(config)
                 undo.callback(env.close)
-                self._envs.append(_with_arrays(env))
+                self._envs.append(with_arrays(env))
+                if len(self._envs) == 1:
+                    self.spaces = Spaces(env.observation_space, env.action_space)
+                    self._first: FirstEpisodes | None = FirstEpisodes(env, config.id)
             undo.pop_all()
-        self.observation_space = self._envs[0].observation_space
-        self.action_space = self._envs[0].action_space
+        assert self._first is not None
+        self._without_looking, self._envs[0] = self._envs[0], with_arrays(self._first)
+        self._shape = self.spaces.seen.shape
         self._seeds = [0] * config.count
         self._actions: list[list[Array]] = [[] for _ in range(config.count)]
 
     def reset(self, index: int, seed: int) -> Array:
         """Begin an episode of one of them."""
+        if index == 0 and self._first is not None and self._first.over:
+            self._envs[0], self._first = self._without_looking, None
         self._seeds[index], self._actions[index] = seed, []
-        return np.asarray(self._envs[index].reset(seed=seed)[0])
+        try:
+            return np.asarray(self._envs[index].reset(seed=seed)[0])
+        except Exception as error:
+            raise explained(self._id, error, "reset()") from error
 
     def step(self, actions: Array) -> Transitions:
         """One step of all of them; none is reset."""
         results = []
         # Discrete spaces check a Python int ten times faster than a NumPy one.
         given = actions.tolist() if actions.ndim == 1 and actions.dtype.kind == "i" else actions
-        for env, log, action in zip(self._envs, self._actions, given, strict=True):
-            log.append(action)
-            results.append(env.step(action))
-        observations, rewards, terminated, truncated, _ = zip(*results, strict=True)
-        ended, cut = np.array(terminated, dtype=bool), np.array(truncated, dtype=bool)
-        received = np.array(rewards, dtype=np.float64)
-        return Transitions(np.stack(observations), received, ended, cut, ended | cut)
+        try:
+            for env, log, action in zip(self._envs, self._actions, given, strict=True):
+                log.append(action)
+                results.append(env.step(action))
+            observations, rewards, terminated, truncated, _ = zip(*results, strict=True)
+            ended, cut = np.array(terminated, dtype=bool), np.array(truncated, dtype=bool)
+            received = np.array(rewards, dtype=np.float64)
+            seen = np.stack(observations)
+        except Exception as error:
+            raise explained(self._id, error, "step()") from error
+        if seen.shape[1:] != self._shape or received.ndim != 1:
+            raise EnvironmentFault(
+                f"environment '{self._id}' returned observations of shape {seen.shape[1:]} and "
+                f"rewards of shape {received.shape[1:]}: the space says {self._shape}, and a "
+                "reward is a number."
+            )
+        return Transitions(seen, received, ended, cut, ended | cut)
 
     def state_dict(self) -> dict[str, Any]:
         """Everything the coming steps depend on."""
@@ -118,10 +140,42 @@ class SerialBackend:
                 each.callback(env.close)
 
 
-def _with_arrays(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
+def plain_env(config: EnvironmentConfig, **more: Any) -> gymnasium.Env[Any, Any]:
+    """One environment, with what it takes beside its own settings (a render mode)."""
+    settings: dict[str, Any] = {**config.settings, **more}
+    env = _bare_env(config, settings)
+    for place in config.wrappers:
+        wrap = imported(place, config.folder, setting="environment.wrappers")
+        env = wrap(env)
+        if not isinstance(env, gymnasium.Env):
+            raise EnvironmentFault(
+                f"environment.wrappers = '{place}' made a {type(env).__name__}, not an environment."
+            )
+    return env
+
+
+def _bare_env(config: EnvironmentConfig, settings: dict[str, Any]) -> gymnasium.Env[Any, Any]:
+    """By its id, by the import path of a class or function, or as it was handed over."""
+    if was_given(config.id):
+        return make_given(config.id, **settings)
+    module, separated, name = config.id.partition(":")
+    if not separated:
+        return gymnasium.make(config.id, disable_env_checker=True, **settings)
+    # Importing it may register the id; else the name is one of the module's own.
+    own_module(module, config.folder, setting=f"environment.id = '{config.id}'")
+    if name in gymnasium.registry:
+        return gymnasium.make(name, disable_env_checker=True, **settings)
+    env = imported(config.id, config.folder, setting="environment.id")(**settings)
+    if not isinstance(env, gymnasium.Env):
+        raise EnvironmentFault(
+            f"environment.id = '{config.id}' made a {type(env).__name__}, not a gymnasium.Env."
+        )
+    return env
+
+
+def with_arrays(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
     """The environment with observations that are arrays: numbers one-hot, tuples joined."""
-    space = env.observation_space
-    if isinstance(space, spaces.Box) or not space.is_np_flattenable:
+    if is_array_space(env.observation_space):
         return env
     return gymnasium.wrappers.FlattenObservation(env)
 
@@ -137,8 +191,7 @@ class VectorBackend:
             vectorization_mode="vector_entry_point",
             **settings,
         )
-        self.observation_space = self._env.single_observation_space
-        self.action_space = self._env.single_action_space
+        self.spaces = Spaces(self._env.single_observation_space, self._env.single_action_space)
         with ExitStack() as undo:
             undo.callback(self._env.close)
             self._env.reset(seed=0)

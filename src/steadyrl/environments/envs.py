@@ -51,8 +51,8 @@ class Envs:
             undo.pop_all()
 
     def _begin_all(self) -> None:
-        self.observation_space = self._backend.observation_space
-        self.action_space = self._backend.action_space
+        self.spaces = self._backend.spaces
+        self.observation_space, self.action_space = self.spaces.seen, self.spaces.action
         if not isinstance(self.observation_space, Box):
             raise EnvironmentFault(
                 f"environment '{self.id}' has observation space {self.observation_space}, which "
@@ -135,8 +135,12 @@ class Envs:
         self.recent = deque((Episode(*record) for record in state["recent"]), maxlen=100)
         self.finished = []
 
+    def episode_seed(self, copy: int, number: int = 0) -> int:
+        """What the environment is reset with for an episode of a copy."""
+        return integer_seed(self._seed, self._purpose, copy, number)
+
     def _begin(self, index: int) -> Array:
-        seed = integer_seed(self._seed, self._purpose, index, int(self._episodes_begun[index]))
+        seed = self.episode_seed(index, int(self._episodes_begun[index]))
         self._episodes_begun[index] += 1
         self._totals[index], self._lengths[index] = 0.0, 0
         observation = self._backend.reset(index, seed)

@@ -52,12 +52,12 @@ def evaluate(
     Evaluation `index` of a seed always meets the same episodes, so it needs no state of its own
     and two configs with one seed are judged on the same starts.
     """
-    copies = environment.model_copy(update={"count": episodes})
+    copies = environment.copies(episodes)
     with closing(Envs(copies, seed=seed, purpose=f"evaluation {index}")) as envs:
-        return _play(policy, envs, gamma)
+        return play_episodes(policy, envs, gamma)
 
 
-def _play(policy: Acts, envs: Envs, gamma: float) -> Evaluation:
+def play_episodes(policy: Acts, envs: Envs, gamma: float = 1.0) -> Evaluation:
     """The first episode of each copy."""
     count = envs.count
     starts, discounted, discount = envs.observations.copy(), np.zeros(count), 1.0

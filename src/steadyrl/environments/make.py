@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import gymnasium
 from gymnasium.vector import AutoresetMode
 
-from steadyrl.core.errors import EnvironmentFault
+from steadyrl.core.errors import EnvironmentFault, SteadyError
 from steadyrl.core.run_config import ATARI, EnvironmentConfig
-from steadyrl.environments.backends import Backend, SerialBackend, VectorBackend
+from steadyrl.environments.backends import Backend, SerialBackend, VectorBackend, plain_env
+from steadyrl.environments.contract import explained
 
 
 def make_backend(config: EnvironmentConfig) -> Backend:
     """Atari games and vector environments as such, everything else one after the other."""
-    try:
+    with _faults(config):
         if config.id.startswith(ATARI):
             from steadyrl.environments.atari import AtariBackend
 
@@ -23,7 +26,24 @@ def make_backend(config: EnvironmentConfig) -> Backend:
         spec = gymnasium.registry.get(config.id)
         if spec is not None and _steps_as_vector(spec):
             return VectorBackend(config)
+        if config.processes > 1:
+            from steadyrl.environments.processes import ProcessBackend
+
+            return ProcessBackend(config)
         return SerialBackend(config)
+
+
+def make_one(config: EnvironmentConfig, **more: Any) -> gymnasium.Env[Any, Any]:
+    """A single environment as others know it, with what it takes besides (a render mode)."""
+    with _faults(config):
+        return plain_env(config, **more)
+
+
+@contextmanager
+def _faults(config: EnvironmentConfig) -> Iterator[None]:
+    """What keeps an environment from being made, in one sentence."""
+    try:
+        yield
     except gymnasium.error.Error as error:
         close = difflib.get_close_matches(config.id, list(gymnasium.registry), n=1)
         hint = f" Did you mean '{close[0]}'?" if close else ""
@@ -41,6 +61,10 @@ def make_backend(config: EnvironmentConfig) -> Backend:
             f"environment '{config.id}' does not take environment.settings = "
             f"{dict(config.settings)}: {error}."
         ) from None
+    except SteadyError:
+        raise
+    except Exception as error:
+        raise explained(config.id, error, "making it") from error
 
 
 def _steps_as_vector(spec: Any) -> bool:

@@ -97,9 +97,12 @@ class Demonstrations:
 
 def channels_first(pictures: Array) -> Array:
     """Cameras give channels last, convolutions want them first."""
-    if pictures.shape[-1] in (1, 3, 4, 9, 12) and pictures.shape[1] > 12:
-        return np.moveaxis(pictures, -1, 1)
-    return pictures
+    return np.moveaxis(pictures, -1, 1) if has_channels_last(pictures.shape[1:]) else pictures
+
+
+def has_channels_last(shape: tuple[int, ...]) -> bool:
+    """Whether pictures of this shape end with their colours."""
+    return shape[-1] in (1, 3, 4, 9, 12) and shape[0] > 12
 
 
 def made(observations: Any, actions: Any, starts: Sequence[int], source: str) -> Demonstrations:

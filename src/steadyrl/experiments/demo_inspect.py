@@ -37,6 +37,7 @@ class Inspection:
     action_std: list[float]
     dead_observations: list[int]
     dead_actions: list[int]
+    whole_actions: str  # the values, if all are a few whole numbers of one component
     zero_actions: int
     duplicates: int
     outliers: list[int]
@@ -73,6 +74,7 @@ def inspect(data: Demonstrations, *, batch_size: int | None = None) -> Inspectio
         action_std=acted.std(axis=0).tolist(),
         dead_observations=dead_observations,
         dead_actions=dead_actions,
+        whole_actions=_whole(data.actions),
         zero_actions=zero,
         duplicates=duplicates,
         outliers=data.kept[outliers].tolist(),
@@ -84,6 +86,14 @@ def inspect(data: Demonstrations, *, batch_size: int | None = None) -> Inspectio
     )
     found.concerns.extend(_concerns(found, batch_size))
     return found
+
+
+def _whole(actions: NDArray[Any]) -> str:
+    values = np.unique(actions)
+    choices = actions.shape[1] == 1 and 1 < len(values) <= FEW_VALUES
+    if not choices or not np.array_equal(values, np.round(values)) or values[0] < 0:
+        return ""
+    return ", ".join(f"{value:g}" for value in values)
 
 
 def _continuous(values: Floats) -> NDArray[np.bool_]:
@@ -145,7 +155,8 @@ def _conflicts(
     reach = 0.5 * float(np.median(_steps(seen)))
     squares, of = (states**2).sum(axis=1), data.trajectory_of_rows()[rows]
     pairs: list[tuple[int, int]] = []
-    near = differing = 0
+    gaps: list[Floats] = []
+    differ: list[NDArray[np.bool_]] = []
     for index in range(len(rows)):
         distances = squares[index] + squares - 2.0 * states @ states[index]
         distances[: index + 1] = np.inf
@@ -154,11 +165,25 @@ def _conflicts(
         if not len(close):
             continue
         apart = np.linalg.norm(actions[close] - actions[index], axis=1)
-        near += len(close)
         bad = close[apart > CONFLICT]
-        differing += len(bad)
+        gaps.append(np.sqrt(np.maximum(distances[close], 0.0)))
+        differ.append(apart > CONFLICT)
         pairs += [(int(rows[index]), int(rows[other])) for other in bad[:2]]
-    return pairs[:50], differing / near if near >= MANY else 0.0
+    return pairs[:50], _share_of_equals(gaps, differ)
+
+
+def _share_of_equals(gaps: list[Floats], differ: list[NDArray[np.bool_]]) -> float:
+    """The share of differing actions where states are equal, from a line through the near ones.
+
+    A deterministic expert changes its mind somewhere: near that border alike states differ too,
+    but the fewer the more alike they are. Where something is not observed, the share stays.
+    """
+    if sum(map(len, gaps)) < MANY:
+        return 0.0
+    apart, different = np.concatenate(gaps), np.concatenate(differ).astype(np.float64)
+    spread = float(((apart - apart.mean()) ** 2).mean())
+    slope = float(((apart - apart.mean()) * different).mean()) / (spread + 1e-12)
+    return max(0.0, float(different.mean()) - max(0.0, slope) * float(apart.mean()))
 
 
 def _advice(count: int, batch_size: int | None) -> str:
@@ -186,11 +211,17 @@ def _concerns(found: Inspection, batch_size: int | None) -> list[str]:
 def _flaws(found: Inspection) -> list[str]:
     """What is wrong with single transitions and components."""
     said = []
+    if found.whole_actions:
+        said.append(
+            f"the actions are whole numbers ({found.whole_actions}): choices, which cloning here "
+            "would fit as if 0.5 lay between two of them. An environment with Discrete actions "
+            "cannot be played by such a clone."
+        )
     if found.dead_actions:
         said.append(f"action components {found.dead_actions} never change")
     if found.dead_observations:
         said.append(f"observation components {found.dead_observations} never change")
-    if found.zero_actions:
+    if found.zero_actions and not found.whole_actions:
         share = found.zero_actions / found.transitions
         said.append(
             f"{found.zero_actions} actions ({share:.0%}) are zero: the clone learns to wait. "

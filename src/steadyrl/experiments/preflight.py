@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from contextlib import closing
 from typing import Any
@@ -12,7 +13,9 @@ from steadyrl.algorithms.common.training import Training, prepare
 from steadyrl.core.errors import SteadyError
 from steadyrl.core.run_config import EnvironmentConfig, RunConfig
 from steadyrl.core.traits import Trait
+from steadyrl.environments.contract import ContractWarning
 from steadyrl.environments.envs import Envs
+from steadyrl.experiments.environment_check import contract_concerns
 from steadyrl.experiments.language_preflight import ROWS, language_concerns
 from steadyrl.maths.horizon import horizon
 from steadyrl.stability.check import Concern
@@ -53,8 +56,10 @@ def _training_concerns(config: RunConfig) -> list[Concern]:
         for trait, laws in LAWS.items():
             if trait in (short.traits or ()):
                 concerns += laws(training)
-        for step in training.steps:
-            monitor.observe(step)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ContractWarning)
+            for step in training.steps:
+                monitor.observe(step)
     texts = {rule.id: rule for rule in rules}
     return concerns + [
         _concern(f.rule, f.name, f.severity, f.message, texts[f.rule].why, "Fix the code.")
@@ -79,10 +84,19 @@ def _environment_concerns(config: RunConfig) -> list[Concern]:
     environment: EnvironmentConfig | None = config.value_of("environment")
     if environment is None or not environment.exists:
         return []
+    broken = contract_concerns(environment, config.seed)
+    if any(concern.severity == "severe" for concern in broken):
+        return broken
+    return broken + _played_concerns(environment, config)
+
+
+def _played_concerns(environment: EnvironmentConfig, config: RunConfig) -> list[Concern]:
     with (
         closing(Envs(environment, seed=config.seed)) as first,
         closing(Envs(environment, seed=config.seed)) as second,
+        warnings.catch_warnings(),
     ):
+        warnings.simplefilter("ignore", ContractWarning)  # told above, with what to do
         return _played(first, second, config)
 
 

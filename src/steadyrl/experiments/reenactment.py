@@ -20,9 +20,10 @@ from steadyrl.algorithms.bc.bc import within
 from steadyrl.algorithms.bc.config import BCConfig
 from steadyrl.algorithms.bc.learner import BCLearner
 from steadyrl.algorithms.common.training import prepare
-from steadyrl.core.errors import ConfigError, EnvironmentFault
+from steadyrl.core.errors import ConfigError
 from steadyrl.environments import ASSEMBLY
 from steadyrl.environments.demonstrated import load_demonstrations
+from steadyrl.environments.make import make_one
 from steadyrl.experience.demonstrations import Demonstrations
 from steadyrl.store.reader import RunReader
 
@@ -142,11 +143,7 @@ def _environment(config: BCConfig, first: Demonstrations) -> Any:
     """Where the recordings are played again."""
     if config.demonstrations.path is None:
         return gymnasium.make(ASSEMBLY, episode_length=len(first), disable_env_checker=True)
-    settings: dict[str, Any] = dict(config.environment.settings)
-    try:
-        env = gymnasium.make(config.environment.id, disable_env_checker=True, **settings)
-    except gymnasium.error.Error as error:
-        raise EnvironmentFault(f"environment.id = '{config.environment.id}': {error}") from None
+    env = make_one(config.environment)
     seen = env.observation_space.shape or ()
     if np.prod(seen) != np.prod(first.observations.shape[1:]):
         env.close()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,14 +10,14 @@ import torch
 
 from steadyrl.algorithms.language.config import LanguageConfig
 from steadyrl.algorithms.language.learner import LanguageLearner
-from steadyrl.core.errors import CheckpointError, ConfigError
+from steadyrl.core.errors import ConfigError
 from steadyrl.environments.language.generation import Completions, generate
 from steadyrl.environments.language.models import save_model
 from steadyrl.environments.language.sampling import Sampling
-from steadyrl.store.files import disk_errors
+from steadyrl.experiments.model_card import card
+from steadyrl.store.choosing import choose_checkpoint
+from steadyrl.store.files import new_folder
 from steadyrl.store.reader import RunReader
-
-SCORE = "eval.return_mean"
 
 
 @dataclass(frozen=True)
@@ -28,11 +26,12 @@ class Trained:
 
     learner: LanguageLearner
     config: LanguageConfig
+    run: Path
     step: int
     chosen: str  # why this checkpoint, in words
 
 
-def load_trained(run: Path, which: str = "best") -> Trained:
+def load_trained(run: Path, which: str | int = "best") -> Trained:
     """The policy of a checkpoint: `best` evaluated, `last`, or that of a Step.
 
     The scorer of a run is not needed for this, nor is it looked for.
@@ -42,47 +41,12 @@ def load_trained(run: Path, which: str = "best") -> Trained:
         raise ConfigError(
             f"{run}: a run of {store.config.algorithm} has trained no language model."
         )
-    step, chosen = choose_checkpoint(store, which)
-    state = store.checkpoints.load(step)
+    chosen = choose_checkpoint(store, which)
+    state = store.checkpoints.load(chosen.step)
     config = LanguageConfig.parse(state["config"]["now"], source=str(run))
     learner = LanguageLearner(config.replaced({"problems.scorer": "exact"}), torch.device("cpu"))
     learner.weights.load_state_dict(state["learner"]["parts"]["policy"])
-    return Trained(learner, config, step, chosen)
-
-
-def choose_checkpoint(store: RunReader, which: str) -> tuple[int, str]:
-    """(Step, why) of the checkpoint that is meant."""
-    kept = store.checkpoints.steps()
-    if not kept:
-        raise CheckpointError(f"{store.path}: no checkpoint yet, so there is no policy to load.")
-    if which == "last":
-        return kept[-1], f"the last checkpoint, update {kept[-1]}"
-    if which == "best":
-        return _best(store, kept)
-    if not which.isdecimal() or int(which) not in kept:
-        raise ConfigError(
-            f"--checkpoint '{which}': use best, last, or one of the updates that were kept: "
-            f"{', '.join(map(str, kept))}."
-        )
-    return int(which), f"update {int(which)}"
-
-
-def _best(store: RunReader, kept: list[int]) -> tuple[int, str]:
-    """The kept checkpoint with the best evaluation at its Step, or else the last before it."""
-    evaluations = {s.index: s.signals[SCORE] for s in store.steps() if SCORE in s.signals}
-    known: dict[int, float] = {}
-    for step in kept:
-        before = [index for index in evaluations if index <= step]
-        if before:
-            known[step] = evaluations[max(before)]
-    if not known:
-        return kept[-1], f"the last checkpoint, update {kept[-1]}: none was evaluated"
-    best = max(known, key=lambda step: (known[step], step))
-    chosen = f"the best checkpoint that was kept, update {best}, evaluated at {known[best]:.4g}"
-    top = max(evaluations, key=lambda index: evaluations[index])
-    if evaluations[top] > known[best]:
-        chosen += f" (update {top} reached {evaluations[top]:.4g}, but its weights were not kept)"
-    return best, chosen
+    return Trained(learner, config, run, chosen.step, chosen.because)
 
 
 def ask(
@@ -124,12 +88,19 @@ def export(trained: Trained, folder: Path, *, adapter: bool = False) -> None:
             "--adapter: this run trained all weights (model.lora_rank = 0), so there is no adapter "
             "to keep apart. Leave the flag out."
         )
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ConfigError(f"{folder} exists and is not empty: give a new folder for the model.")
-    with disk_errors(folder):
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as scratch:
-            made = Path(scratch) / "model"
-            save_model(policy, trained.learner.tokenizer, made, adapter=adapter)
-            shutil.rmtree(folder, ignore_errors=True)  # an empty one
-            made.replace(folder)
+    with new_folder(folder) as made:
+        save_model(policy, trained.learner.tokenizer, made, adapter=adapter)
+        (made / "README.md").write_text(_card(trained), "utf-8")
+
+
+def _card(trained: Trained) -> str:
+    body = [
+        "```python",
+        "from transformers import AutoModelForCausalLM, AutoTokenizer",
+        'model = AutoModelForCausalLM.from_pretrained(".")',
+        'tokenizer = AutoTokenizer.from_pretrained(".")',
+        "```",
+        "",
+        "The value head, if there was one, is left out: it belongs to the training.",
+    ]
+    return card(trained.run, trained.config, trained.chosen, body)

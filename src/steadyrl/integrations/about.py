@@ -5,9 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
-from steadyrl.core.errors import ConfigError
 from steadyrl.core.foreign_config import Doubt, Family, ForeignConfig
 from steadyrl.core.run_config import EnvironmentConfig, Limits
 from steadyrl.store.foreign.mapping import OWN, NameTable
@@ -54,11 +53,3 @@ def config_of(about: About, names: NameTable) -> ForeignConfig:
         },
         source="Watch",
     )
-
-
-def one_of(name: str, value: str, allowed: Any) -> Any:
-    """A choice that was spelt rightly."""
-    choices = get_args(allowed)
-    if value not in choices:
-        raise ConfigError(f"{name} = {value!r} is not one of: {', '.join(choices)}.")
-    return value

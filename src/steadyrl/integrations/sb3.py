@@ -23,6 +23,7 @@ from stable_baselines3 import __version__ as sb3_version
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 
+from steadyrl.core.choices import one_of
 from steadyrl.core.foreign_config import Family
 from steadyrl.core.records import Finding
 from steadyrl.integrations.about import (
@@ -30,7 +31,6 @@ from steadyrl.integrations.about import (
     LOWERINGS,
     About,
     OnSevere,
-    one_of,
     say_on_stderr,
 )
 from steadyrl.integrations.sb3_model import (

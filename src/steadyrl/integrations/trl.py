@@ -22,13 +22,13 @@ from transformers import (
     TrainingArguments,
 )
 
+from steadyrl.core.choices import one_of
 from steadyrl.core.records import Finding
 from steadyrl.integrations.about import (
     LOWER,
     LOWERINGS,
     About,
     OnSevere,
-    one_of,
     say_on_stderr,
 )
 from steadyrl.integrations.watch import Watch

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+LIMIT = 10.0  # deviations; what is farther out counts as this far
+
 
 class RunningMoments:
     """Mean and variance of everything seen so far, per component."""
@@ -22,6 +24,12 @@ class RunningMoments:
         """Population variance; 1 until two values have been seen."""
         return self._squares / self.count if self.count > 1 else np.ones_like(self._squares)
 
+    @property
+    def deviation(self) -> NDArray[np.float64]:
+        """What values are divided by."""
+        found: NDArray[np.float64] = np.sqrt(self.variance + 1e-8)
+        return found
+
     def add(self, values: NDArray[Any]) -> None:
         """Take a batch: the first axis counts the values."""
         count = len(values)
@@ -35,8 +43,8 @@ class RunningMoments:
 
     def normalize(self, values: NDArray[Any]) -> NDArray[np.float32]:
         """Values of mean 0 and variance 1, clipped to ±10."""
-        scaled = (values - self.mean) / np.sqrt(self.variance + 1e-8)
-        return np.clip(scaled, -10.0, 10.0).astype(np.float32)
+        scaled = (values - self.mean) / self.deviation
+        return np.clip(scaled, -LIMIT, LIMIT).astype(np.float32)
 
     def state_dict(self) -> dict[str, Any]:
         """All of it."""
@@ -65,13 +73,12 @@ class RewardScale:
         self._running = gamma * self._running + rewards
         self._moments.add(self._running)
         self._running[ended] = 0.0
-        scaled = rewards / np.sqrt(self._moments.variance + 1e-8)
-        return np.asarray(np.clip(scaled, -10.0, 10.0))
+        return np.asarray(np.clip(rewards / self._moments.deviation, -LIMIT, LIMIT))
 
     @property
     def deviation(self) -> float:
         """What rewards are divided by."""
-        return float(np.sqrt(self._moments.variance + 1e-8))
+        return float(self._moments.deviation)
 
     def state_dict(self) -> dict[str, Any]:
         """All of it."""

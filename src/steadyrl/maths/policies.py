@@ -1,7 +1,8 @@
 """Stochastic policies on a network's outputs, with every gradient written out.
 
-`outputs` are what the network puts out, `extra` its free parameters: logits for discrete actions;
-means, and log standard deviations as the free parameters, for continuous ones.
+`outputs` are what the network puts out, `extra` its free parameters: logits for discrete actions
+and for several choices at once (many_choices.py); means, and log standard deviations as the free
+parameters, for continuous ones.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
-from gymnasium.spaces import Box, Discrete, Space
+from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
 from numpy.typing import NDArray
 from torch import Tensor
 
 from steadyrl.core.errors import EnvironmentFault
+from steadyrl.maths.categorical import Categorical as Categorical
+from steadyrl.maths.many_choices import ManyCategoricals, Switches
 
 LOG_2PI = math.log(2.0 * math.pi)
 Array = NDArray[Any]
@@ -26,6 +29,7 @@ class Policy(Protocol):
 
     outputs: int  # the network's
     extra: int  # free parameters
+    largest_entropy: float  # that its actions can have; infinite for continuous ones
 
     def sample(
         self, outputs: Array, extra: Array, generator: np.random.Generator
@@ -35,6 +39,10 @@ class Policy(Protocol):
 
     def best(self, outputs: Array) -> Array:
         """The most likely actions."""
+        ...
+
+    def chosen(self, outputs: Tensor) -> Tensor:
+        """The most likely actions as the environment takes them, in torch: for exported models."""
         ...
 
     def log_prob(self, outputs: Tensor, extra: Tensor, actions: Tensor) -> Tensor:
@@ -69,87 +77,14 @@ class Policy(Protocol):
         ...
 
 
-class Categorical:
-    """Discrete actions by logits."""
-
-    extra = 0
-
-    def __init__(self, actions: int, start: int = 0) -> None:
-        self.outputs, self._start = actions, start
-        self._seen = self._kept = torch.empty(0)
-        self._version = -1
-
-    def _logs(self, outputs: Tensor) -> Tensor:
-        """Log-probabilities of all actions, kept until the outputs are written to again."""
-        if outputs is not self._seen or outputs._version != self._version:
-            self._seen, self._version = outputs, outputs._version
-            self._kept = torch.log_softmax(outputs, 1)
-        return self._kept
-
-    def sample(
-        self, outputs: Array, extra: Array, generator: np.random.Generator
-    ) -> tuple[Array, Array]:
-        """By the inverse of the cumulated probabilities."""
-        logits = outputs - outputs.max(axis=1, keepdims=True)
-        reached = np.exp(logits).cumsum(axis=1)
-        whole = reached[:, -1:]
-        actions = (reached < generator.random(whole.shape) * whole).sum(axis=1)
-        return actions, logits[np.arange(len(actions)), actions] - np.log(whole[:, 0])
-
-    def best(self, outputs: Array) -> Array:
-        """The largest logit's."""
-        chosen: Array = outputs.argmax(axis=1)
-        return chosen
-
-    def log_prob(self, outputs: Tensor, extra: Tensor, actions: Tensor) -> Tensor:
-        """Log-softmax at the action."""
-        return self._logs(outputs).gather(1, actions[:, None])[:, 0]
-
-    def entropy(self, outputs: Tensor, extra: Tensor) -> Tensor:
-        """-sum p log p."""
-        logs = self._logs(outputs)
-        return -(logs.exp() * logs).sum(1)
-
-    def gradient(
-        self,
-        outputs: Tensor,
-        extra: Tensor,
-        actions: Tensor,
-        log_prob_weights: Tensor,
-        entropy_weight: float,
-    ) -> tuple[Tensor, Tensor]:
-        """W (one-hot - p) - c p (log p + H)."""
-        logs = self._logs(outputs)
-        probabilities = logs.exp()
-        slope = probabilities * -log_prob_weights[:, None]
-        slope.scatter_add_(1, actions[:, None], log_prob_weights[:, None])
-        if entropy_weight:
-            entropy = -(probabilities * logs).sum(1, keepdim=True)
-            slope.sub_(entropy_weight * probabilities * (logs + entropy))
-        return slope, extra
-
-    def divergence(self, old: tuple[Tensor, Tensor], new: tuple[Tensor, Tensor]) -> Tensor:
-        """Sum p_old (log p_old - log p_new)."""
-        before, after = torch.log_softmax(old[0], 1), torch.log_softmax(new[0], 1)
-        return (before.exp() * (before - after)).sum(1)
-
-    def fisher(self, outputs: Tensor, extra: Tensor, v: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
-        """(diag(p) - p p^T) v."""
-        probabilities = torch.softmax(outputs, 1)
-        weighted = probabilities * v
-        return weighted - probabilities * weighted.sum(1, keepdim=True), w
-
-    def for_environment(self, actions: Array) -> Array:
-        """Counted from where the space counts."""
-        return actions + self._start
-
-
 class DiagonalGaussian:
     """Continuous actions: the network's means, state-independent standard deviations.
 
     The action that is stored is the one that was drawn. Only what the environment gets is clipped
     to its bounds: storing the clipped one would make the policy's own probability of it wrong.
     """
+
+    largest_entropy = math.inf
 
     def __init__(self, space: Box) -> None:
         self._space = space
@@ -166,6 +101,12 @@ class DiagonalGaussian:
     def best(self, outputs: Array) -> Array:
         """The mean."""
         return outputs
+
+    def chosen(self, outputs: Tensor) -> Tensor:
+        """The same in torch, clipped to the bounds."""
+        low, high = torch.from_numpy(self._space.low), torch.from_numpy(self._space.high)
+        shaped = outputs.reshape(-1, *self._space.shape)
+        return torch.minimum(torch.maximum(shaped, low), high)
 
     def log_prob(self, outputs: Tensor, extra: Tensor, actions: Tensor) -> Tensor:
         """Sum over the components."""
@@ -213,8 +154,13 @@ def policy_for(space: Space[Any], environment: str) -> Policy:
     """The policy an action space needs."""
     if isinstance(space, Discrete):
         return Categorical(int(space.n), int(space.start))
+    if isinstance(space, MultiDiscrete):
+        return ManyCategoricals(space)
+    if isinstance(space, MultiBinary):
+        return Switches(space)
     if isinstance(space, Box):
         return DiagonalGaussian(space)
     raise EnvironmentFault(
-        f"environment '{environment}' has action space {space}: Discrete or Box is needed."
+        f"environment '{environment}' has action space {space}: Box, Discrete, MultiDiscrete or "
+        "MultiBinary is needed."
     )

@@ -109,6 +109,10 @@ class ConvNetwork:
         pairs = [a + b for a, b in zip(lengths[::2], lengths[1::2], strict=True)]
         return list(torch.split(self.gradient[: sum(pairs)], pairs))
 
+    def layers(self) -> list[Tensor]:
+        """Weight, bias, weight, bias ... first layer first."""
+        return self._views
+
     def state_dict(self) -> dict[str, NDArray[np.float32]]:
         """The weights."""
         return {"parameters": self.parameters.cpu().numpy().copy()}

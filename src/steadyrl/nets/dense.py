@@ -233,6 +233,10 @@ class DenseNetwork:
         lengths = [outputs * (inputs + 1) for inputs, outputs in pairwise(self.sizes)]
         return list(torch.split(self.gradient[: sum(lengths)], lengths))
 
+    def layers(self) -> list[tuple[Tensor, Tensor]]:
+        """(weight, bias) of each layer, first layer first."""
+        return self._layers
+
     def hidden_activations(self) -> list[Tensor]:
         """What the hidden layers put out in the last `forward`."""
         return self._activations[len(self._inputs)][:-1]
@@ -259,7 +263,15 @@ class DenseNetwork:
 DORMANT = 0.025  # of the layer's mean activation (Sokar et al., 2023)
 
 
-def dormant_share(network: DenseNetwork) -> float:
+class Observable(Protocol):
+    """A network whose hidden layers can be looked at."""
+
+    def hidden_activations(self) -> list[Tensor]:
+        """What they put out in the last `forward`."""
+        ...
+
+
+def dormant_share(network: Observable) -> float:
     """Share of hidden units that hardly responded in the last `forward`."""
     dormant = total = 0
     for layer in network.hidden_activations():

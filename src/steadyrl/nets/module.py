@@ -27,7 +27,7 @@ class ModuleNetwork:
         device: torch.device | str = "cpu",
     ) -> None:
         self.device = torch.device(device)
-        self._module = module.to(self.device)
+        self.module = module.to(self.device)
         weights = list(module.parameters())
         flat = torch.cat([weight.detach().flatten() for weight in weights])
         self.parameters = torch.cat((flat, torch.zeros(extra, device=self.device)))
@@ -43,17 +43,17 @@ class ModuleNetwork:
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Outputs of shape (rows, outputs), as when acting: no dropout."""
-        self._module.eval()
+        self.module.eval()
         with torch.no_grad():
-            found: Tensor = self._module(inputs)
+            found: Tensor = self.module(inputs)
         return found
 
     def learn(self, inputs: Tensor, seed: int) -> Tensor:
         """The same with dropout drawn from the seed; the graph is kept for `backward`."""
-        self._module.train()
+        self.module.train()
         with torch.random.fork_rng(devices=[]), torch.enable_grad():
             torch.manual_seed(seed)
-            self._outputs = self._module(inputs)
+            self._outputs = self.module(inputs)
         return self._outputs.detach()
 
     def backward(self, output_gradient: Tensor) -> None:

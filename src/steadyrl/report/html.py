@@ -90,10 +90,17 @@ class RunsShown:
         return [chart for _, charts in self.sections for chart in charts]
 
 
+def _usual_place(runs: Sequence[Path]) -> Path:
+    """A page of several runs is nobody's own: it must not take the place of one that is."""
+    first = runs[0]
+    if len(runs) > 1:
+        return first.parent / f"report-of-{len(runs)}-runs.html"
+    return first.with_suffix(".html") if first.is_file() else first / "report.html"
+
+
 def write_report(stores: Sequence[Recorded], output: Path | None = None) -> Path:
-    """Write the page beside the first run, or where asked; returns its path."""
-    first = stores[0].path
-    path = output or (first.with_suffix(".html") if first.is_file() else first / "report.html")
+    """Write the page into the run, of several beside the first, or where asked."""
+    path = output or _usual_place([store.path for store in stores])
     for store in stores:
         if isinstance(store, ForeignRun) and not any(step.signals for step in store.steps()):
             raise StoreError(

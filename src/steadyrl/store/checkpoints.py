@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ import numpy as np
 
 from steadyrl.core.arrays import RawArray, Stored
 from steadyrl.core.errors import CheckpointError
+from steadyrl.core.traits import RETURN, Score
 from steadyrl.store.arrays import read_arrays, write_arrays
 from steadyrl.store.files import disk_errors, sync_folder, write_and_sync
 
@@ -31,10 +33,18 @@ _COMPLETE = re.compile(rf"(?:{re.escape(_REPLACED)})?step-(\d{{8,}})")
 
 
 class Checkpoints:
-    """The checkpoints of one run, oldest first."""
+    """The checkpoints of one run, oldest first. `scores` is what the best is chosen by."""
 
-    def __init__(self, folder: Path, *, keep: int) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        keep: int,
+        keep_best: bool = True,
+        scores: Sequence[Score] = (RETURN,),
+    ) -> None:
         self.folder, self.keep = folder, keep
+        self._keep_best, self._scores = keep_best, scores
 
     def steps(self) -> list[int]:
         """The Steps at which there is a complete checkpoint."""
@@ -49,15 +59,27 @@ class Checkpoints:
         # A kill between the renames of `save` leaves the one that was to be replaced.
         return waiting if waiting.exists() and not final.exists() else final
 
-    def save(self, state: Mapping[str, Any], *, step: int, good: bool) -> Path:
-        """Write a checkpoint; then let go of old ones, but never of the last good one."""
+    def save(
+        self,
+        state: Mapping[str, Any],
+        *,
+        step: int,
+        good: bool,
+        measured: Mapping[str, float] | None = None,
+    ) -> Path:
+        """Write a checkpoint; then let go of old ones, but not of the last good one nor the best.
+
+        `measured` are the signals of its Step, of which the scores stay with it.
+        """
+        wanted = [score.signal for score in self._scores]
+        scores = {name: value for name, value in (measured or {}).items() if name in wanted}
         final, scratch = self._final(step), self.folder / f"{_PARTIAL}step-{step:08d}"
         with disk_errors(final):
             self.folder.mkdir(parents=True, exist_ok=True)
             self._recover()
             try:
                 scratch.mkdir()
-                _write(scratch, state, step=step, good=good)
+                _write(scratch, state, {"step": step, "good": good, "scores": _finite(scores)})
                 if final.exists():
                     final.rename(self._replaced(final))
                 os.replace(scratch, final)  # noqa: PTH105 - the moment it becomes visible
@@ -97,6 +119,32 @@ class Checkpoints:
         except CheckpointError:
             return False
 
+    def best(self) -> tuple[int, float] | None:
+        """The kept Step of the best score, and that score; the newest one of equals."""
+        known = {step: self._scores_of(step) for step in self.steps()}
+        for score in self._scores:
+            found = [(step, v[score.signal]) for step, v in known.items() if score.signal in v]
+            if found:
+                return max(found, key=lambda pair: (score.rank(pair[1]), pair[0]))
+        return None
+
+    def would_be_best(self, measured: Mapping[str, float]) -> bool:
+        """Whether a Step with these signals was evaluated, and better than every kept one."""
+        score = self._scores[0]
+        value = measured.get(score.signal, math.nan)
+        if not self._keep_best or not math.isfinite(value):
+            return False
+        known = (self._scores_of(step).get(score.signal) for step in self.steps())
+        return all(score.rank(value) > score.rank(other) for other in known if other is not None)
+
+    def _scores_of(self, step: int) -> dict[str, float]:
+        try:
+            # Checkpoints of older versions have none.
+            scores: dict[str, float] = _header(self.path(step)).get("scores", {})
+        except CheckpointError:
+            return {}
+        return scores
+
     def drop_after(self, step: int) -> None:
         """Forget checkpoints newer than a Step (the run continues from there), newest first."""
         if not self.folder.exists():
@@ -134,7 +182,8 @@ class Checkpoints:
 
     def _let_go(self) -> None:
         steps = self.steps()
-        kept = {*steps[-self.keep :], self.last_good()}
+        best = self.best() if self._keep_best else None
+        kept = {*steps[-self.keep :], self.last_good(), best and best[0]}
         for step in steps:
             if step not in kept:
                 self._drop(step)
@@ -155,13 +204,16 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
     return state
 
 
-def _write(folder: Path, state: Mapping[str, Any], *, step: int, good: bool) -> None:
+def _finite(values: Mapping[str, float]) -> dict[str, float]:
+    return {name: value for name, value in values.items() if math.isfinite(value)}
+
+
+def _write(folder: Path, state: Mapping[str, Any], about: Mapping[str, Any]) -> None:
     arrays: dict[str, Stored] = {}
     tree = _split(state, "", arrays)
     body = {
         "format": FORMAT,
-        "step": step,
-        "good": good,
+        **about,
         "arrays": write_arrays(folder, arrays),
         "state": tree,
     }

@@ -6,6 +6,8 @@ import errno
 import itertools
 import json
 import os
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from steadyrl.core.errors import DiskError
+from steadyrl.core.errors import ConfigError, DiskError
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
@@ -53,6 +55,21 @@ def write_and_sync(path: Path, content: bytes) -> None:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
+
+
+@contextmanager
+def new_folder(folder: Path) -> Iterator[Path]:
+    """A folder to fill, which appears under its name when it is complete, or not at all."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ConfigError(f"{folder} exists and is not empty: give a new folder for the model.")
+    with disk_errors(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as scratch:
+            made = Path(scratch) / "new"
+            made.mkdir()
+            yield made
+            shutil.rmtree(folder, ignore_errors=True)  # an empty one
+            made.replace(folder)
 
 
 def sync_folder(path: Path) -> None:

@@ -34,7 +34,12 @@ class RunReader:
 
     def __init__(self, path: Path, config: RunConfig) -> None:
         self.path, self.config = path, config
-        self.checkpoints = Checkpoints(path / "checkpoints", keep=config.checkpoints.keep)
+        self.checkpoints = Checkpoints(
+            path / "checkpoints",
+            keep=config.checkpoints.keep,
+            keep_best=config.checkpoints.keep_best,
+            scores=config.scores,
+        )
         self._steps = JsonLines(path / "steps.jsonl", is_step)
         self._events = JsonLines(path / "events.jsonl", is_event)
         self._step_problems: list[str] | None = None  # as of the last reading to the end

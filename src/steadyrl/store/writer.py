@@ -6,6 +6,7 @@ JSONL is the truth; TensorBoard is a mirror of it, for those who have it.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -115,11 +116,19 @@ class RunWriter(RunReader):
         self._keep_steps(step)
         self._mirror_anew()
 
-    def save_checkpoint(self, state: dict[str, Any], *, step: int, good: bool) -> None:
+    def save_checkpoint(
+        self,
+        state: dict[str, Any],
+        *,
+        step: int,
+        good: bool,
+        measured: Mapping[str, float] | None = None,
+    ) -> None:
         """Checkpoint, after making sure that the Steps before it are on disk."""
         self._steps.sync()
         self._events.sync()
-        self.checkpoints.save({**state, "events": self._events.count()}, step=step, good=good)
+        whole = {**state, "events": self._events.count()}
+        self.checkpoints.save(whole, step=step, good=good, measured=measured)
 
     def write_summary(self, summary: RunSummary) -> None:
         """How the run stands or ended."""

@@ -48,6 +48,9 @@ class BCConfig(ScheduledRate):
     )
 
     # Policy
+    network: str | None = setting(
+        None, "networks of your own, as module:function (docs/networks.md)", changes="start"
+    )
     hidden_sizes: LayerSizes = setting((256, 256), "units of the hidden layers", changes="start")
     activation: Literal["relu", "tanh"] = setting("relu", "between the layers", changes="start")
     std: Literal["state", "global", "fixed"] = setting(

@@ -14,19 +14,17 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from steadyrl.algorithms.bc.config import BCConfig
+from steadyrl.algorithms.bc.network import policy_network
 from steadyrl.algorithms.common.state import Stateful
 from steadyrl.core.errors import DataError
 from steadyrl.core.seeding import Generators, integer_seed
 from steadyrl.experience.demonstrations import Demonstrations, channels_first
 from steadyrl.maths.likelihood import Terms, terms
 from steadyrl.nets.adam import Adam
-from steadyrl.nets.dense import DenseNetwork, Network
-from steadyrl.nets.module import ModuleNetwork, dense_module, image_module
 
 Rows = NDArray[np.int64]
 SEEN_AT_ONCE = 4096  # rows of the data that a Step is measured on
 IMAGES_AT_ONCE = 256
-FEATURES = 128  # of the image encoder
 
 
 @dataclass(frozen=True)
@@ -62,7 +60,13 @@ class BCLearner(Stateful):
         self.held_inputs = self._as_inputs(data.observations[held])
         self.held_actions = torch.from_numpy(data.actions[held]).to(device)
         self.action_variance = float(used.actions.var(axis=0).mean())
-        self.network = self._network(config)
+        self.network = policy_network(
+            config,
+            used.observations.shape[1:],
+            self.components,
+            images=used.images,
+            device=device,
+        )
         self.network.extra.fill_(math.log(config.std_start))
         self.optimizer = Adam(self.network)
         self.generators = Generators(config.seed)
@@ -75,32 +79,6 @@ class BCLearner(Stateful):
         # For a closer look after an alarm; not part of the state.
         self.before = self.network.parameters.clone()
         self.jump: Jump | None = None
-
-    def _network(self, config: BCConfig) -> Network:
-        outputs = self.components * (2 if config.std == "state" else 1)
-        extra = 0 if config.std == "state" else self.components
-        seed = integer_seed(config.seed, "policy")
-        size = FEATURES if self.data.images else self.data.observations.shape[1]
-        sizes = (size, *config.hidden_sizes, outputs)
-        if not (self.data.images or config.dropout or config.layer_norm):
-            return DenseNetwork(
-                sizes,
-                hidden=config.activation,
-                extra=extra,
-                seed=seed,
-                device=self.device,
-                precision=config.compute.precision,
-            )
-        head = dense_module(
-            sizes,
-            activation=config.activation,
-            dropout=config.dropout,
-            layer_norm=config.layer_norm,
-            seed=seed,
-        )
-        if self.data.images:
-            head = image_module(self.data.observations.shape[1:], head, FEATURES, seed + 1)
-        return ModuleNetwork(head, extra=extra, device=self.device)
 
     def _as_inputs(self, observations: NDArray[Any]) -> Tensor:
         if self.data.images:
@@ -162,6 +140,10 @@ class BCLearner(Stateful):
             "uses": self.uses.numpy().copy(),
             "difficulty": self.difficulty.copy(),
             "order": self.order.copy(),
+            # Of the data, so only for those who load the policy without them.
+            "images": self.data.images,
+            "center": np.asarray(self._center),
+            "scale": np.asarray(self._scale),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import torch
 from gymnasium.spaces import Box
 
@@ -17,6 +18,7 @@ from steadyrl.core.config import LiveConfig
 from steadyrl.core.errors import ConfigError
 from steadyrl.environments.demonstrated import load_demonstrations
 from steadyrl.environments.envs import Envs
+from steadyrl.environments.spaces import Spaces
 from steadyrl.nets.dense import first_non_finite
 
 
@@ -24,8 +26,9 @@ def prepare(config: BCConfig, device: torch.device) -> Training:
     """A run of cloning at its beginning."""
     live, clock = LiveConfig(config), Clock()
     learner = BCLearner(config, load_demonstrations(config.demonstrations), device)
+    spaces = _recorded_spaces(learner)
     if config.evaluation.episodes:
-        _refuse_other_spaces(config, learner)
+        spaces = _played_spaces(config, learner)
     return Training(
         live=live,
         world=clock,
@@ -38,12 +41,20 @@ def prepare(config: BCConfig, device: torch.device) -> Training:
         ),
         gradients=lambda **how: closer_look.gradients(learner, live.now, **how),
         experience=lambda: len(learner.data),
+        spaces=spaces,
     )
 
 
-def _refuse_other_spaces(config: BCConfig, learner: BCLearner) -> None:
+def _recorded_spaces(learner: BCLearner) -> Spaces:
+    """As wide as can be: the recordings do not say where the world ends."""
+    shape, images = learner.data.observations.shape[1:], learner.data.images
+    seen = Box(0, 255, shape, np.uint8) if images else Box(-np.inf, np.inf, shape, np.float32)
+    return Spaces(seen, Box(-np.inf, np.inf, (learner.components,), np.float32))
+
+
+def _played_spaces(config: BCConfig, learner: BCLearner) -> Spaces:
     """A clone can only be tried where it sees and does what was recorded."""
-    envs = Envs(config.environment.model_copy(update={"count": 1}), seed=config.seed)
+    envs = Envs(config.environment.copies(1), seed=config.seed)
     envs.close()
     space, seen = envs.action_space, envs.observations[0]
     if not isinstance(space, Box):
@@ -57,3 +68,4 @@ def _refuse_other_spaces(config: BCConfig, learner: BCLearner) -> None:
             "evaluation.episodes to 0."
         )
     learner.bounds = space
+    return envs.spaces

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from steadyrl.core.records import Step
 from steadyrl.core.registry import trainer_of
 from steadyrl.core.run_config import ActingConfig, RunConfig
 from steadyrl.environments.envs import Envs
+from steadyrl.environments.spaces import Spaces
 from steadyrl.nets.processes import ALONE, Processes
 
 
@@ -72,6 +73,7 @@ class Training:
     # Ways to draw a batch for measuring its gradient: at random, or as stretches in time.
     schemes: tuple[str, ...] = ("drawn", "trajectory")
     processes: Processes = ALONE  # who else trains the same weights
+    spaces: Spaces | None = None  # what the policy sees and does, if it is one of actions
 
     @property
     def steps(self) -> Iterator[Step]:
@@ -82,6 +84,7 @@ class Training:
         """Everything the coming Steps depend on."""
         return {
             "config": self.live.state_dict(),
+            "spaces": self.spaces and self.spaces.record(),
             "world": self.world.state_dict(),
             "learner": self.learner.state_dict(),
         }
@@ -111,6 +114,6 @@ def in_environments(config: ActingConfig, build: Callable[[Envs], Training]) -> 
     with ExitStack() as undo:
         envs = Envs(config.environment, seed=config.seed)
         undo.callback(envs.close)
-        training = build(envs)
+        training = replace(build(envs), spaces=envs.spaces)
         undo.pop_all()
     return training

@@ -17,7 +17,7 @@ from steadyrl.algorithms.ddpg import ddpg
 from steadyrl.algorithms.ddpg.config import DDPGConfig
 from steadyrl.algorithms.ddpg.learner import DDPGLearner, as_inputs
 from steadyrl.algorithms.ddpg.signals import td_errors
-from steadyrl.nets.dense import DenseNetwork
+from steadyrl.nets.dense import Network
 
 ROWS = 1024  # transitions looked at
 RANK_MASS = 0.99  # share of the singular values' sum that counts as the features' rank
@@ -89,7 +89,10 @@ def _capacity(learner: DDPGLearner, config: DDPGConfig) -> dict[str, float]:
     batch = as_inputs(learner, learner.replay.fetch(learner.replay.newest(256)), config)
     critic = learner.critics[0]
     critic.forward(batch.observations_actions)
-    features = critic.hidden_activations()[-1].float()
+    hidden = critic.hidden_activations()
+    if not hidden:
+        return {}
+    features = hidden[-1].float()
     if not bool(torch.isfinite(features).all()) or not bool(features.any()):
         return {}
     values = torch.linalg.svdvals(features)
@@ -145,7 +148,7 @@ def tensors(learner: DDPGLearner, config: DDPGConfig) -> Iterator[tuple[str, Ten
         yield "batch observations", batch.observations
         yield "batch actions", batch.actions
         yield "batch next observations", batch.next_observations
-    networks: dict[str, DenseNetwork] = {"critic": learner.critics[0], "actor": learner.actor}
+    networks: dict[str, Network] = {"critic": learner.critics[0], "actor": learner.actor}
     for name, network in networks.items():
         yield f"{name} gradient", network.gradient
         yield f"{name} weights", network.parameters

@@ -37,6 +37,9 @@ class DDPGConfig(ScheduledRate, ActingConfig):
     normalize_observations: bool = setting(
         False, "learn on observations of mean 0, variance 1", changes="start"
     )
+    network: str | None = setting(
+        None, "networks of your own, as module:function (docs/networks.md)", changes="start"
+    )
     hidden_sizes: LayerSizes = setting(
         (256, 256), "units of the hidden layers, both networks", changes="start"
     )
@@ -45,7 +48,7 @@ class DDPGConfig(ScheduledRate, ActingConfig):
     buffer_size: int = setting(
         1_000_000, "transitions the replay buffer holds", low=1, changes="fork"
     )
-    learning_starts: int = setting(100, "environment steps of random actions first", low=0)
+    learning_starts: int = setting(256, "environment steps of random actions first", low=0)
     train_every: int = setting(1, "environment steps between trainings", low=1)
     updates_per_training: int = setting(1, "gradient updates per training", low=1)
     noise_std: float = setting(

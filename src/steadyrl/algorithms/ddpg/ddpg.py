@@ -7,6 +7,7 @@ what is too dear for every update.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from functools import partial
@@ -29,7 +30,7 @@ from steadyrl.environments.envs import Envs, to_bounds
 from steadyrl.environments.evaluate import evaluate
 from steadyrl.experience.replay import Batch, PrioritisedReplayBuffer
 from steadyrl.maths.horizon import value_bound
-from steadyrl.nets.dense import DenseNetwork
+from steadyrl.nets.dense import Network
 
 
 def train_ddpg(live: LiveConfig[DDPGConfig], envs: Envs, learner: DDPGLearner) -> Iterator[Step]:
@@ -64,7 +65,7 @@ def train_ddpg(live: LiveConfig[DDPGConfig], envs: Envs, learner: DDPGLearner) -
 def act_and_store(learner: DDPGLearner, envs: Envs, config: DDPGConfig) -> dict[str, float]:
     """One step in every environment: explore, then remember what happened."""
     observations = envs.observations
-    shape = (envs.count, learner.actor.sizes[-1])
+    shape = (envs.count, math.prod(learner.action_space.shape))
     signals: dict[str, float] = {}
     if envs.steps_taken < config.learning_starts:
         actions = learner.generators["random actions"].uniform(-1.0, 1.0, shape)
@@ -184,7 +185,7 @@ def update_actor(learner: DDPGLearner, batch: Batch, config: DDPGConfig) -> dict
     return {"actor.loss": loss, "actor.gradient_norm": norm, "actor.gradient_norm_max": norm}
 
 
-def follow(target: DenseNetwork, online: DenseNetwork, tau: float) -> None:
+def follow(target: Network, online: Network, tau: float) -> None:
     """Move the target's weights the share `tau` of the way to the online ones."""
     target.parameters.lerp_(online.parameters, tau)
 

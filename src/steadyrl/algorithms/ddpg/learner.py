@@ -13,13 +13,14 @@ from torch import Tensor
 
 from steadyrl.algorithms.common.state import Stateful
 from steadyrl.algorithms.ddpg.config import DDPGConfig
+from steadyrl.algorithms.ddpg.networks import make_actor, make_critic
 from steadyrl.core.errors import EnvironmentFault
-from steadyrl.core.seeding import Generators, integer_seed
+from steadyrl.core.seeding import Generators
 from steadyrl.environments.envs import Envs
 from steadyrl.experience.replay import Batch, PrioritisedReplayBuffer, ReplayBuffer
 from steadyrl.maths.normalize import RunningMoments
 from steadyrl.nets.adam import Adam
-from steadyrl.nets.dense import DenseNetwork, norm
+from steadyrl.nets.dense import norm
 
 Floats = NDArray[np.float32]
 
@@ -33,21 +34,14 @@ class DDPGLearner(Stateful):
         self.action_space = continuous_actions(envs)
         observation_size = int(np.prod(envs.observation_space.shape or (1,)))
         action_size = int(np.prod(self.action_space.shape))
-        hidden = config.hidden_sizes
-
-        def network(sizes: tuple[int, ...], output: Any, name: str) -> DenseNetwork:
-            return DenseNetwork(
-                sizes,
-                output=output,
-                seed=integer_seed(config.seed, name),
-                device=device,
-                precision=config.compute.precision,
-            )
-
-        critics = ("critic", "twin critic") if config.twin_critics else ("critic",)
+        precision = config.compute.precision
+        names = ("critic", "twin critic") if config.twin_critics else ("critic",)
         inputs = observation_size + action_size
-        self.actor = network((observation_size, *hidden, action_size), "tanh", "actor")
-        self.critics = [network((inputs, *hidden, 1), "linear", name) for name in critics]
+        shape = envs.observation_space.shape or (1,)
+        self.actor = make_actor(config, shape, action_size, device=device, precision=precision)
+        self.critics = [
+            make_critic(config, inputs, name, device=device, precision=precision) for name in names
+        ]
         self.target_actor = self.actor.clone()
         self.past_actor = self.actor.clone()
         self.target_critics = [critic.clone() for critic in self.critics]

@@ -37,6 +37,9 @@ class OnPolicyConfig(ActingConfig):
     normalize_advantages: bool = setting(True, "advantages of mean 0, variance 1 in every batch")
 
     # Networks
+    network: str | None = setting(
+        None, "networks of your own, as module:function (docs/networks.md)", changes="start"
+    )
     hidden_sizes: LayerSizes = setting(
         (64, 64), "units of the hidden layers, both networks (images: NatureCNN)", changes="start"
     )

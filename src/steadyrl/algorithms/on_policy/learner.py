@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,8 +10,10 @@ from numpy.typing import NDArray
 
 from steadyrl.algorithms.common.state import Stateful
 from steadyrl.algorithms.on_policy.config import OnPolicyConfig
+from steadyrl.algorithms.on_policy.layout import layout_of
+from steadyrl.algorithms.on_policy.networks import make_network
 from steadyrl.core.errors import ConfigError, TrainingDiverged
-from steadyrl.core.seeding import Generators, integer_seed
+from steadyrl.core.seeding import Generators
 from steadyrl.environments.envs import Envs
 from steadyrl.experience.aged import AgedExperience
 from steadyrl.experience.rollout import Samples
@@ -21,18 +22,9 @@ from steadyrl.maths.noise_scale import NoiseMeter
 from steadyrl.maths.normalize import RewardScale, RunningMoments
 from steadyrl.maths.policies import policy_for
 from steadyrl.nets.adam import Adam
-from steadyrl.nets.convolutional import SMALLEST, ConvNetwork
-from steadyrl.nets.dense import ActingNetwork, DenseNetwork
 
 Array = NDArray[Any]
 ADAM_EPSILON = 1e-5  # Schulman's own; with 1e-8 rare tiny gradients take full steps
-
-
-class _Common(TypedDict):
-    gain: float
-    extra: int
-    seed: int
-    device: torch.device
 
 
 class OnPolicyLearner(Stateful):
@@ -51,36 +43,26 @@ class OnPolicyLearner(Stateful):
 
     def __init__(self, config: OnPolicyConfig, envs: Envs, device: torch.device) -> None:
         self.policy = policy_for(envs.action_space, envs.id)
-        space = envs.observation_space
-        shape = space.shape or ()
-        # Frames large enough for the convolutions; everything else is flattened.
-        frames = len(shape) == 3 and space.dtype == np.uint8
-        self._colours_last = frames and shape[2] < min(shape[:2])
-        if self._colours_last:
-            shape = (shape[2], *shape[:2])
-        self.images = frames and min(shape[1:]) >= SMALLEST
-        self.shape = tuple(shape) if self.images else (math.prod(shape),)
+        layout = layout_of(envs.observation_space)
+        self.images, self.shape = layout.images, layout.shape
+        self._colours_last = layout.colours_last
         if self.images and config.normalize_observations:
             raise ConfigError(
                 f"normalize_observations = true: the observations of '{envs.id}' are images, whose "
                 "values are divided by 255 already. Leave it off."
             )
 
-        def network(outputs: int, name: str, gain: float, extra: int = 0) -> ActingNetwork:
-            seed, precision = integer_seed(config.seed, name), config.compute.precision
-            common: _Common = {"gain": gain, "extra": extra, "seed": seed, "device": device}
-            if self.images:
-                return ConvNetwork(self.shape, outputs, **common, precision=precision)
-            return DenseNetwork(
-                (*self.shape, *config.hidden_sizes, outputs),
-                hidden=config.activation,
-                **common,
-                precision=precision,
-            )
-
-        self.actor = network(self.policy.outputs, "actor", 0.01, self.policy.extra)
+        self.actor = make_network(
+            config,
+            layout,
+            self.policy.outputs,
+            "actor",
+            gain=0.01,
+            extra=self.policy.extra,
+            device=device,
+        )
         self.actor.extra.fill_(config.log_std_start)
-        self.critic = network(1, "critic", 1.0)
+        self.critic = make_network(config, layout, 1, "critic", device=device)
         self.actor_optimizer = Adam(self.actor, ADAM_EPSILON)
         self.critic_optimizer = Adam(self.critic, ADAM_EPSILON)
         self.moments = RunningMoments(self.shape if config.normalize_observations else ())

@@ -11,9 +11,9 @@ from steadyrl.maths.policies import Policy
 
 def entropy_share(policy: Policy, entropy: float) -> dict[str, float]:
     """Of the largest possible; continuous actions have no largest, one button has none at all."""
-    if policy.extra or policy.outputs < 2:
+    if not 0.0 < policy.largest_entropy < math.inf:
         return {}
-    return {"policy.entropy_share": entropy / math.log(policy.outputs)}
+    return {"policy.entropy_share": entropy / policy.largest_entropy}
 
 
 def deviations(log_stds: torch.Tensor) -> dict[str, float]:

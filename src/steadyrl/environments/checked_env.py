@@ -19,8 +19,8 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
+from steadyrl.core.choices import one_of
 from steadyrl.core.errors import EnvironmentFault
-from steadyrl.integrations.about import one_of
 
 OnFault = Literal["raise", "warn", "record"]
 
@@ -58,7 +58,7 @@ class CheckedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode."""
-        observation, info = self.env.reset(seed=seed, options=options)
+        observation, info = pair_of(self.env.reset(seed=seed, options=options))
         self._running, self._length = True, 0
         self._previous, self._equal, self._actions_differ = copy.deepcopy(observation), 0, False
         self._check_observation(observation, "reset")
@@ -70,7 +70,7 @@ class CheckedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
             self._fault("step-after-end", "step() was called before reset(), or after the end.")
         if not self.action_space.contains(action):
             self._fault("action", f"the action {_short(action)} is not in {self.action_space}.")
-        observation, reward, terminated, truncated, info = self.env.step(action)
+        observation, reward, terminated, truncated, info = five_of(self.env.step(action))
         self._steps += 1
         self._length += 1
         self._check_observation(observation, f"step {self._length}")
@@ -102,7 +102,13 @@ class CheckedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
             self._fault("observation", f"at {where} the observation is not in {space}.")
 
     def _check_box(self, space: spaces.Box, observation: Any, where: str) -> None:
+        if observation is None:
+            self._fault("observation", f"at {where} the observation is None.")
+            return
         values = np.asarray(observation)
+        if values.dtype.kind not in "fiub":
+            self._fault("observation", f"at {where} the observation is {_short(observation)}.")
+            return
         if values.shape != space.shape:
             said = f"{values.shape}, the space says {space.shape}"
             self._fault("observation-shape", f"at {where} the observation's shape is {said}.")
@@ -127,15 +133,20 @@ class CheckedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
                 f"{values.reshape(-1)[bad]:g}, outside [{low:g}, {high:g}].",
             )
 
-    def _check_reward(self, reward: SupportsFloat) -> None:
+    def _check_reward(self, reward: Any) -> None:
+        if not isinstance(reward, int | float | np.number | np.bool_) and np.shape(reward) != ():
+            said = f"an array of shape {np.shape(reward)}"
+            self._fault("reward", f"at step {self._length} the reward is {said}, no number.")
+            return
         try:
-            value = float(reward)
+            value = float("text" if isinstance(reward, str) else reward)
         except (TypeError, ValueError):
             kind = type(reward).__name__
             self._fault("reward", f"at step {self._length} the reward is a {kind}, no number.")
             return
         if not np.isfinite(value):
-            self._fault("reward", f"at step {self._length} the reward is {value}.")
+            said = f"at step {self._length} the reward is {value}."
+            self._fault("reward-not-finite", said)
 
     def _check_change(self, observation: Any, action: Any) -> None:
         """Actions differ, the world does not: it is not stepped, or the observation is stale."""
@@ -174,6 +185,39 @@ class CheckedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
             raise EnvironmentFault(f"{self.env}: {sentence}")
         if new and self._on_fault != "record":
             warnings.warn(f"{self.env}: {sentence}", stacklevel=3)
+
+
+def pair_of(found: Any) -> tuple[Any, dict[str, Any]]:
+    """What reset() returned, if it is what Gymnasium says."""
+    if not isinstance(found, tuple) or len(found) != 2 or not isinstance(found[1], dict):
+        raise EnvironmentFault(
+            f"reset() returned {_kind(found)}, not (observation, info). Return "
+            "(observation, {}): the form without info is older than Gymnasium."
+        )
+    return found
+
+
+def five_of(found: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+    """What step() returned, if it is what Gymnasium says."""
+    if not isinstance(found, tuple) or len(found) != 5:
+        old = " The form with one 'done' is older than Gymnasium." if _length(found) == 4 else ""
+        raise EnvironmentFault(
+            f"step() returned {_kind(found)}, not (observation, reward, terminated, truncated, "
+            f"info).{old}"
+        )
+    return found
+
+
+def _length(found: Any) -> int:
+    return len(found) if isinstance(found, tuple | list) else 0
+
+
+def _kind(found: Any) -> str:
+    if isinstance(found, tuple):
+        return f"a tuple of {len(found)}"
+    if isinstance(found, np.ndarray):
+        return f"an array of shape {found.shape}"
+    return "None" if found is None else f"a {type(found).__name__}"
 
 
 def _equal(one: Any, other: Any) -> bool:

@@ -1,0 +1,98 @@
+"""`steadyrl evaluate`: how good trained policies are, on many fresh episodes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from steadyrl.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from steadyrl.experiments.evaluation import Evaluated
+
+EPILOG = """\
+Every run plays the same episodes of one seed, which neither training nor its evaluations met: the
+best checkpoint was chosen by its luck too, and fresh episodes tell.
+
+examples:
+  steadyrl evaluate runs/ppo-cartpole-v1-seed0
+  steadyrl evaluate runs/ppo-cartpole-v1-seed* --episodes 200 --seed 7
+  steadyrl evaluate runs/ddpg-pendulum-v1-seed0 --checkpoint last --json
+  steadyrl evaluate runs/mine --environment my_env:Harder-v0
+"""
+
+
+def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
+    """Play, then a line for every run."""
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run directories")
+    parser.add_argument("--episodes", type=int, default=100, help="of every run")
+    parser.add_argument("--seed", type=int, default=0, help="which episodes (default: 0)")
+    parser.add_argument("--environment", metavar="ID", help="another than it was trained in")
+    add_policy_flags(parser)
+    parser.add_argument("--json", action="store_true", help="every episode as JSON on stdout")
+    arguments = parser.parse_args(argv)
+    from steadyrl.experiments.evaluation import evaluate_policy
+    from steadyrl.trained import load_policy
+
+    found = []
+    for run in arguments.runs:
+        policy = load_policy(run, arguments.checkpoint)
+        world = None
+        if arguments.environment is not None:
+            from steadyrl.experiments.evaluation import environment_of
+
+            world = environment_of(policy).model_copy(
+                update={"id": arguments.environment, "settings": {}}
+            )
+        sys.stderr.write(f"{run}: {policy.chosen.because}\n")
+        found.append(
+            evaluate_policy(
+                policy,
+                episodes=arguments.episodes,
+                seed=arguments.seed,
+                deterministic=wanted_actions(arguments),
+                environment=world,
+            )
+        )
+    if arguments.json:
+        told = [one.to_json() for one in found]
+        sys.stdout.write(json.dumps(told[0] if len(told) == 1 else told) + "\n")
+    else:
+        for one in found:
+            _print(one)
+    return 0
+
+
+def add_policy_flags(parser: argparse.ArgumentParser) -> None:
+    """Which policy of a run, and how it acts."""
+    parser.add_argument(
+        "--checkpoint", default="best", help="best (evaluated), last, or the number of a Step"
+    )
+    parser.add_argument("--deterministic", action="store_true", help="the actions it would choose")
+    parser.add_argument("--drawn", action="store_true", help="actions as drawn in training")
+
+
+def wanted_actions(arguments: argparse.Namespace) -> bool | None:
+    """What the flags ask for; None: as the run was evaluated."""
+    if arguments.deterministic and arguments.drawn:
+        raise ConfigError("give either --deterministic or --drawn.")
+    return arguments.deterministic or (False if arguments.drawn else None)
+
+
+def _print(found: Evaluated) -> None:
+    told = found.to_json()
+    interval = told["interval"]
+    sure = f" [{interval[0]:,.4g}, {interval[1]:,.4g}]" if interval else ""
+    sys.stdout.write(
+        f"{found.run}: return {found.mean:,.4g}{sure} over {told['episodes']} episodes of "
+        f"{found.environment}\n"
+        f"  returns {told['return_min']:,.4g} to {told['return_max']:,.4g}, median "
+        f"{told['return_median']:,.4g}; lengths {told['length_min']:,} to {told['length_max']:,}, "
+        f"mean {told['length_mean']:,.4g}; {told['terminated_share']:.0%} terminated\n"
+    )
+    worst = sorted(told["by_seed"], key=lambda episode: episode["return"])[:3]
+    seeds = ", ".join(f"{episode['seed']} ({episode['return']:,.4g})" for episode in worst)
+    sys.stdout.write(f"  worst seeds: {seeds}\n")

@@ -1,0 +1,15 @@
+"""Choices by name, as arguments of functions: spelt rightly, or refused with what there is."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+from steadyrl.core.errors import ConfigError
+
+
+def one_of(name: str, value: Any, allowed: Any) -> Any:
+    """A choice that was spelt rightly; `allowed` is a Literal, or names."""
+    choices = get_args(allowed) or tuple(allowed)
+    if value not in choices:
+        raise ConfigError(f"{name} = {value!r} is not one of: {', '.join(map(str, choices))}.")
+    return value

@@ -1,0 +1,79 @@
+"""An environment, looked at closely before anything is trained in it."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import gymnasium
+from gymnasium.utils.env_checker import check_env
+
+from steadyrl.core.errors import SteadyError
+from steadyrl.core.run_config import ATARI, EnvironmentConfig
+from steadyrl.environments.checked_env import SUSPICIONS, CheckedEnv
+from steadyrl.environments.contract import LIVABLE, explained
+from steadyrl.environments.make import make_one
+from steadyrl.stability.check import Concern
+
+STEPS = 1000  # of random play
+WHY = "What the environment says of itself and what it does are two things: one of them is wrong."
+MEND = "Mend the environment, or what it says of its spaces."
+# What Gymnasium's checker says that training does not mind.
+HARMLESS = ("not within the optimal range", "recommend", "symmetric and normalized", "render")
+
+
+def contract_concerns(environment: EnvironmentConfig, seed: int) -> list[Concern]:
+    """What breaks Gymnasium's contract in some episodes of random play, worst first."""
+    if environment.id.startswith(ATARI):
+        return []
+    env = make_one(environment)
+    try:
+        checked = CheckedEnv(env, on_fault="record")
+        try:
+            _play(checked, environment.id, seed)
+        except SteadyError as error:
+            return [_concern("severe", str(error))]
+        found = [
+            _concern(
+                "warning" if kind in (*LIVABLE, *SUSPICIONS) else "severe",
+                f"environment '{environment.id}': {sentence}",
+            )
+            for kind, sentence in checked.faults.items()
+        ]
+        return sorted(found, key=lambda concern: concern.severity) or _by_gymnasium(env)
+    finally:
+        env.close()
+
+
+def _play(env: CheckedEnv, id_: str, seed: int) -> None:
+    doing = "reset()"
+    try:
+        env.action_space.seed(seed)
+        env.reset(seed=seed)
+        for number in range(STEPS):
+            doing = "step()"
+            _, _, terminated, truncated, _ = env.step(env.action_space.sample())
+            if terminated or truncated:
+                doing = "reset()"
+                env.reset(seed=seed + number)
+    except Exception as error:
+        raise explained(id_, error, doing) from error
+
+
+def _by_gymnasium(env: gymnasium.Env[Any, Any]) -> list[Concern]:
+    """What Gymnasium's own checker finds beyond that."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            check_env(env.unwrapped, skip_render_check=True)
+        except Exception as error:
+            said = " ".join(str(error).split()) or type(error).__name__
+            return [_concern("warning", f"Gymnasium's checker: {said}")]
+    texts = [" ".join(str(one.message).replace("\x1b[33m", "").split()) for one in told]
+    texts = [text.removeprefix("WARN: ").replace("\x1b[0m", "") for text in texts]
+    kept = [text for text in texts if not any(harmless in text for harmless in HARMLESS)]
+    return [_concern("note", f"Gymnasium's checker: {text}") for text in dict.fromkeys(kept)]
+
+
+def _concern(severity: Any, message: str) -> Concern:
+    return Concern("P004", "environment-contract", severity, message, WHY, MEND)

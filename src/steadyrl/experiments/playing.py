@@ -1,0 +1,184 @@
+"""A trained policy at work: on the screen, or as a film that needs none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steadyrl.core.errors import ConfigError, EnvironmentFault
+from steadyrl.core.run_config import ATARI, EnvironmentConfig
+from steadyrl.core.seeding import integer_seed
+from steadyrl.environments.envs import Envs
+from steadyrl.environments.make import make_one
+from steadyrl.experiments.evaluation import environment_of
+from steadyrl.store.files import disk_errors
+from steadyrl.trained import TrainedPolicy
+
+Frame = NDArray[np.uint8]
+FORMATS = (".mp4", ".gif")
+ENLARGED = 4  # what Atari policies see is small
+USUAL_RATE = 30  # frames per second, where an environment does not say
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An episode that was played for somebody to see."""
+
+    seed: int
+    total: float
+    length: int
+    ended: bool  # by itself, not by the limit of steps
+
+
+def play(
+    policy: TrainedPolicy,
+    *,
+    episodes: int = 1,
+    seed: int = 0,
+    deterministic: bool = True,
+    video: Path | None = None,
+    most_steps: int = 2000,
+    say: Callable[[Shown], None] = lambda _shown: None,
+) -> list[Shown]:
+    """Play episodes on the screen, or into a film if one is named."""
+    if video is not None and video.suffix.lower() not in FORMATS:
+        raise ConfigError(f"--video {video}: the name must end with {' or '.join(FORMATS)}.")
+    world, shown = environment_of(policy), []
+    frames: list[Frame] = []
+    rate = USUAL_RATE
+    for number in range(episodes):
+        scene = _scene(policy, world, "human" if video is None else "rgb_array")
+        start = integer_seed(seed, "shown", number)
+        policy.seed(start)
+        with closing(scene):
+            rate = scene.rate
+            total, length, over = 0.0, 0, False
+            observation = scene.begin(start)
+            frames += scene.frames()
+            while not over and length < most_steps:
+                action = policy.act(observation, deterministic)
+                observation, reward, over = scene.go_on(action)
+                total, length = total + reward, length + 1
+                frames += scene.frames()
+        shown.append(Shown(start, total, length, over))
+        say(shown[-1])
+    if video is not None:
+        write_film(frames, video, rate)
+    return shown
+
+
+class _Plain:
+    """A Gymnasium environment that draws itself."""
+
+    def __init__(self, world: EnvironmentConfig, mode: Literal["human", "rgb_array"]) -> None:
+        self._mode = mode
+        self._env = make_one(world, render_mode=mode)
+        self.rate = int(self._env.metadata.get("render_fps") or USUAL_RATE)
+
+    def begin(self, seed: int) -> Any:
+        return self._env.reset(seed=seed)[0]
+
+    def go_on(self, action: Any) -> tuple[Any, float, bool]:
+        observation, reward, terminated, truncated, _ = self._env.step(action)
+        return observation, float(reward), bool(terminated or truncated)
+
+    def frames(self) -> Iterator[Frame]:
+        if self._mode == "rgb_array":
+            drawn: Any = self._env.render()
+            yield np.asarray(drawn, dtype=np.uint8)
+
+    def close(self) -> None:
+        self._env.close()
+
+
+class _Seen:
+    """An environment whose observations are pictures: they are shown as the policy sees them."""
+
+    rate = 15  # Atari's 60 frames per second, of which a policy acts on every fourth
+
+    def __init__(self, world: EnvironmentConfig) -> None:
+        self._world = world.copies(1)
+        self._envs: Envs | None = None
+
+    def begin(self, seed: int) -> Any:
+        self._envs = Envs(self._world, seed=seed, purpose="shown")
+        return self._envs.observations[0]
+
+    def go_on(self, action: Any) -> tuple[Any, float, bool]:
+        assert self._envs is not None
+        result = self._envs.step(np.asarray(action)[None])
+        return self._envs.observations[0], float(result.rewards[0]), bool(result.over[0])
+
+    def frames(self) -> Iterator[Frame]:
+        assert self._envs is not None
+        newest = self._envs.observations[0][-1]
+        large = newest.repeat(ENLARGED, axis=0).repeat(ENLARGED, axis=1)
+        yield np.repeat(large[..., None], 3, axis=2)
+
+    def close(self) -> None:
+        if self._envs is not None:
+            self._envs.close()
+
+
+def _scene(
+    policy: TrainedPolicy, world: EnvironmentConfig, mode: Literal["human", "rgb_array"]
+) -> _Plain | _Seen:
+    if world.id.startswith(ATARI):
+        if mode == "human":
+            raise ConfigError("Atari policies are shown as films: give --video out.mp4.")
+        return _Seen(world)
+    scene = _Plain(world, mode)
+    modes = scene._env.metadata.get("render_modes") or []
+    if mode not in modes:
+        scene.close()
+        raise EnvironmentFault(
+            f"environment '{world.id}' cannot be drawn as {mode!r}: its render modes are "
+            f"{', '.join(map(str, modes)) or 'none'}. 'steadyrl evaluate {policy.path}' tells how "
+            "it plays."
+        )
+    return scene
+
+
+def write_film(frames: list[Frame], path: Path, rate: int) -> None:
+    """Frames as a GIF or as an MP4 that any browser plays."""
+    with disk_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix.lower() == ".gif":
+            _write_gif(frames, path, rate)
+        else:
+            _write_mp4(frames, path, rate)
+
+
+def _write_gif(frames: list[Frame], path: Path, rate: int) -> None:
+    try:
+        from PIL import Image
+    except ImportError:
+        raise _missing("pillow") from None
+    pictures = [Image.fromarray(frame) for frame in frames]
+    first, rest = pictures[0], pictures[1:]
+    first.save(path, save_all=True, append_images=rest, duration=1000 // rate, loop=0)
+
+
+def _write_mp4(frames: list[Frame], path: Path, rate: int) -> None:
+    try:
+        from imageio_ffmpeg import write_frames
+    except ImportError:
+        raise _missing("imageio-ffmpeg") from None
+    height, width = (side - side % 2 for side in frames[0].shape[:2])  # the codec wants even ones
+    writer = write_frames(
+        str(path), (width, height), fps=rate, macro_block_size=2, ffmpeg_log_level="error"
+    )
+    with closing(writer):
+        writer.send(None)
+        for frame in frames:
+            writer.send(np.ascontiguousarray(frame[:height, :width]))
+
+
+def _missing(package: str) -> ConfigError:
+    return ConfigError(f"films need {package}: pip install 'steadyrl[video]'.")
