@@ -55,8 +55,8 @@ class SumTree:
         They come in ascending order.
         """
         remaining = (np.arange(count) + generator.random(count)) * (self.total / count)
-        nodes = np.searchsorted(self._sums, remaining, side="right")
-        nodes = np.minimum(nodes, np.searchsorted(self._sums, self._sums[-1]))
+        last = np.searchsorted(self._sums, self._sums[-1])
+        nodes: Indices = np.searchsorted(self._sums, remaining, side="right").clip(max=last)
         remaining -= self._sums[nodes] - self._top[nodes]
         each = np.arange(count)
         for level in reversed(self._levels):
