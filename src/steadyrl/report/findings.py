@@ -26,11 +26,14 @@ def print_verdict(verdict: Verdict, console: Console) -> None:
         highlight=False,
         soft_wrap=True,
     )
+    for line in head(verdict):
+        console.print(f"  [dim]{escape(line)}[/]", highlight=False, soft_wrap=True)
     for intervention in verdict.interventions:
         print_intervention(intervention, console)
-    print_findings(verdict.findings, console, verdict.unit)
+    _print_history(verdict, console)
+    print_findings(verdict.present, console, verdict.unit)
     print_diagnoses(verdict.diagnoses, console, verdict.changes)
-    if verdict.findings and not verdict.diagnoses:
+    if verdict.present and not verdict.diagnoses:
         console.print("cause unknown; this would decide:")
         for line in verdict.undecided:
             console.print(f"  - {line}", highlight=False)
@@ -46,6 +49,23 @@ def print_verdict(verdict: Verdict, console: Console) -> None:
         console.print(f"[dim]detectors looked at blocks of {verdict.block} Steps[/]")
     if verdict.unmeasured and verdict.steps:
         _print_unmeasured(verdict, console)
+
+
+def head(verdict: Verdict) -> list[str]:
+    """What was read of another program's run, how its score went, and how many rules could look."""
+    able, rules = verdict.looked
+    found = "" if verdict.present else f"; nothing found by {able} of {rules} rules"
+    about = [verdict.about] if verdict.about else []
+    return [*about, f"{verdict.standing.sentence}{found}"] if verdict.steps else about
+
+
+def _print_history(verdict: Verdict, console: Console) -> None:
+    """What was left behind, a line each."""
+    passed = [f"{f.rule} {f.name}: {f.message}" for f in verdict.history]
+    at = [f"{verdict.unit.one} {f.taken:,}: " for f in verdict.history]
+    told = [a + text for a, text in zip(at, passed, strict=True)]
+    for line in [*verdict.standing.told_dips(verdict.unit), *told]:
+        console.print(f"  [dim]passed  {escape(line)}[/]", highlight=False, soft_wrap=True)
 
 
 def told_settings(verdict: Verdict) -> str:

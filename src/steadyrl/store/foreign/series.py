@@ -23,6 +23,8 @@ Places = NDArray[np.int64]
 _EPISODIC = ("rollout.", "eval.", "run.")  # recorded when something else happens than an update
 _PAUSE = 60.0  # seconds without a value, and
 _LONG = 30.0  # times as long as usual: the program was not running
+_FEW_UPDATES = 40  # rows of losses below which episodes are moments of their own
+_BETWEEN = 200  # such moments
 _INTERLEAVED = 0.1  # share of backward steps above which several writers share a log
 
 
@@ -156,6 +158,11 @@ def _anchors(signals: Mapping[str, Series]) -> Places:
     chosen = updates or [series.steps for series in signals.values()]
     last = max(int(series.steps[-1]) for series in signals.values())
     anchors: Places = np.unique(np.concatenate([*chosen, np.array([last], dtype=np.int64)]))
+    episodes = signals.get("rollout.episode_return", NOTHING)
+    if len(anchors) < _FEW_UPDATES < len(episodes):
+        # A dozen rows of losses must not hide hundreds of episodes.
+        spaced = np.linspace(0, len(episodes) - 1, min(len(episodes), _BETWEEN)).astype(int)
+        anchors = np.unique(np.concatenate([anchors, episodes.steps[spaced]]))
     return anchors
 
 
