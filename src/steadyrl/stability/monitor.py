@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from steadyrl.core.foreign_config import ForeignConfig
 from steadyrl.core.records import SEVERITIES, Diagnosis, Evidence, Finding, Step
 from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.diagnose import explain_findings
@@ -86,5 +87,7 @@ class Monitor:
         """For each rule that could not look: the signals it lacked."""
         unknown = self.config is not None and self.config.traits is None
         rules = [r for r in self.detectors if not (unknown and r.traits)]
+        if isinstance(self.config, ForeignConfig) and not self.window.has_any("machine."):
+            rules = [r for r in rules if r.concerns == "training"]  # nobody's disk is at stake
         lacking = {rule.id: rule.lacks(self.window) for rule in rules}
         return {rule: names for rule, names in lacking.items() if names}

@@ -53,6 +53,8 @@ def _at_the_end(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     course = window.course(name) if name else None
     if name is None or course is None:
         return None
+    if name.startswith("rollout.") and course.values < limits["episode_means"]:
+        return None
     noise = course.noise
     constant = " and never anything else" if not float(np.ptp(course.means)) else ""
     return Sighting(

@@ -10,7 +10,7 @@ from steadyrl.store.foreign.event_folder import event_files
 from steadyrl.store.foreign.monitors import EVALUATIONS
 
 # What a run's folder may hold, most complete first. Monitor files are added to any of them.
-TABLES = ("result.json", "progress.csv", "progress.json", "trainer_state.json")
+TABLES = ("result.json", "progress.csv", "progress.json", "progress.txt", "trainer_state.json")
 
 
 def find_runs(path: Path) -> list[Path]:

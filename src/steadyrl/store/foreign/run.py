@@ -45,6 +45,7 @@ _TABLES = {
     "result.json": read_json_lines,
     "progress.csv": read_csv,
     "progress.json": read_json_lines,
+    "progress.txt": read_csv,
     "trainer_state.json": read_trainer_state,
 }
 _BY_SUFFIX = {".csv": read_csv, ".json": read_json_lines, ".jsonl": read_json_lines}
@@ -165,11 +166,11 @@ class ForeignRun:
         if table is not None:
             names = table.names()
             self.mapping = self._given or recognised(names) or OWN
-            steps = self.mapping.steps
-            if steps and names.isdisjoint(steps):
-                wanted = " or ".join(steps)
+            steps = self.mapping.steps_among(names)
+            if self.mapping.steps and not steps:
+                wanted = " or ".join(self.mapping.steps[:3])
                 problems.append(f"no column {wanted}: the number of the line stands for env steps.")
-            named = to_series(table.rows, steps, self.mapping.seconds)
+            named = to_series(table.rows, steps, self.mapping.seconds_among(names))
         elif self._events is not None and event_files(self.path):
             named = self._read_events(self._events)
             problems += self._events.problems()
