@@ -202,15 +202,12 @@ def _judged(
     """The verdict on what a monitor has seen: training and machine apart."""
     window, foreign = monitor.window, isinstance(config, ForeignConfig)
     window.ended = said["status"] != "going"
-    try:
-        if foreign and window.ended:
-            monitor.look_back()
-        gone = _passed(monitor, said["status"])
-        how = standing(window)
-        if foreign:
-            said["doubts"] = [*said["doubts"], *not_learned(how)]
-    finally:
-        window.ended = False
+    if foreign and window.ended:
+        monitor.look_back()
+    gone, how = _passed(monitor, said["status"]), standing(window)
+    window.ended = False
+    if foreign:
+        said["doubts"] = [*said["doubts"], *not_learned(how)]
     diagnoses = monitor.diagnose(probes, without=gone & OF_THE_RETURN)
     findings = [finding for finding in monitor.findings if finding.concerns == "training"]
     causes = [diagnosis for diagnosis in diagnoses if diagnosis.concerns == "training"]
@@ -236,7 +233,8 @@ def _passed(monitor: Monitor, status: str) -> set[str]:
     """Rules whose findings a run has left behind; one that failed has left nothing behind."""
     if not monitor.window.ended or status not in UNDISTURBED:
         return set()
-    return passed(monitor.detectors, monitor.findings, monitor.window)
+    theirs = isinstance(monitor.config, ForeignConfig)
+    return passed(monitor.detectors, monitor.findings, monitor.window, foreign=theirs)
 
 
 def names_of_settings(config: RunConfig) -> Mapping[str, str]:

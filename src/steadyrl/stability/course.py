@@ -43,7 +43,9 @@ LOST = 0.5  # of the gain so far: deeper is a dip
 class Blocks:
     """A growing series in at most MOST means of equally many values."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, apart: bool = False) -> None:
+        """`apart`: no two values share an episode, as those of a running mean do."""
+        self._apart = apart
         self.size = 1  # values in a full block
         self._sums: list[float] = []
         self._squares: list[float] = []  # of the differences between neighbours
@@ -97,6 +99,7 @@ class Blocks:
             means=np.array(sums) / sizes,
             sizes=sizes,
             squares=np.array(squares),
+            apart=self._apart,
         )
 
 
@@ -122,6 +125,7 @@ class Course:
     means: Floats
     sizes: Floats
     squares: Floats  # sum of squared differences between neighbours inside a block
+    apart: bool = False  # known to be no running mean
 
     @cached_property
     def errors(self) -> Floats:
@@ -147,6 +151,8 @@ class Course:
         Independent ones turn back at every step: neighbouring differences have a correlation of
         -0.5, whatever the trend.
         """
+        if self.apart:
+            return True
         steps = np.diff(self.means)
         steps = steps - steps.mean() if len(steps) else steps
         power = float((steps**2).sum())
@@ -175,10 +181,7 @@ class Course:
     @cached_property
     def smooth(self) -> Floats:
         """Means over as many blocks as make up the end, each with those before it."""
-        width = self.ending
-        sums = np.concatenate([[0.0], np.cumsum(self.means)])
-        found: Floats = (sums[width:] - sums[:-width]) / width
-        return found
+        return _trailing(self.means, self.ending)
 
     @cached_property
     def best(self) -> float:
@@ -222,11 +225,16 @@ class Course:
         """Losses of most of the gain that were made good, of a gain that mattered in the end."""
         found: list[Dip] = []
         total, high, begun, deepest = self.best - self.start, self.start, None, 0.0
-        for mean, end, error in zip(self.means, self.ends, self.errors, strict=True):
-            gained = high - self.start
-            if gained > max(LEAST_SHARE * total, CLEAR * float(error)):
+        width = max(1, self.ending // 2)
+        means = _trailing(self.means, width)
+        errors = self.errors / math.sqrt(width if self.independent else 1)
+        for mean, end, error in zip(
+            means, self.ends[width - 1 :], errors[width - 1 :], strict=True
+        ):
+            gained, chance = high - self.start, CLEAR * float(error)
+            if gained > max(LEAST_SHARE * total, chance):
                 lost = (high - float(mean)) / gained
-                if lost > LOST:
+                if lost > LOST and high - float(mean) > chance:
                     begun = int(end) if begun is None else begun
                     deepest = max(deepest, lost)
                 elif begun is not None and lost < LOST / 2:
@@ -237,6 +245,13 @@ class Course:
 
 
 LEAST_SHARE = 0.3  # of the whole gain: less is a wiggle of a policy that knows nothing yet
+
+
+def _trailing(values: Floats, width: int) -> Floats:
+    """Means of so many values, each with those before it."""
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    found: Floats = (sums[width:] - sums[:-width]) / width
+    return found
 
 
 def _error_of_mean(errors: Floats) -> float:

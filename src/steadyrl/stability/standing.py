@@ -16,8 +16,10 @@ from steadyrl.stability.window import SCORES, TRAINING_RETURN, Window, called, s
 RUNNING = 100  # episodes whose mean programs log
 SPANS = 3.0  # so many of which a record must be long, or else the rise be FAR beyond chance
 FAR = 9.0
+FARTHER = 30.0  # where nothing says how long episodes are
 KEPT = 0.7  # of the best gain: so much left is a run that ended well
 # Rules about the return itself: what they say of a past that was left behind, dips say better.
+WHOLE = frozenset({"D009", "D011"})
 OF_THE_RETURN = frozenset({"D009", "D011", "D145", "D146"})
 
 
@@ -95,10 +97,14 @@ def learned(window: Window) -> Learned:
 def _answer(window: Window, name: str, course: Course) -> Learned:
     """A course's own answer, unless it is a running mean of hardly more episodes than it spans."""
     length = window.first("rollout.length_mean")
-    if name != TRAINING_RETURN or course.learned != "yes" or not length > 0 or not window.step:
+    running = name in (TRAINING_RETURN, "rollout.success_rate") and not window.has_any("language.")
+    if not running or course.learned != "yes" or not window.step:
         return course.learned
-    spans = window.step.taken / (RUNNING * length)
-    clear = course.final - course.start > FAR * course.noise
+    if length > 0:
+        spans = window.step.taken / (RUNNING * length)
+    else:  # nothing says how many episodes a row is
+        spans = SPANS if course.independent else course.values / RUNNING * SPANS
+    clear = course.final - course.start > (FAR if length > 0 else FARTHER) * course.noise
     return "yes" if spans >= SPANS or clear else "cannot tell"
 
 
@@ -121,14 +127,17 @@ def standing(window: Window) -> Standing:
     )
 
 
-def passed(rules: Sequence[Detector], findings: Sequence[Finding], window: Window) -> set[str]:
+def passed(
+    rules: Sequence[Detector], findings: Sequence[Finding], window: Window, *, foreign: bool = False
+) -> set[str]:
     """Rules that found something and, asked at the end, see it no more.
 
-    Only of a run that stands well: elsewhere what was found explains how it stands.
+    Only of a run that stands well: elsewhere what was found explains how it stands. Of another
+    program's run rules about the return have looked at the whole of it, and may take back what
+    they said on the way.
     """
-    if not standing(window).well:
-        return set()
-    found = {finding.rule for finding in findings}
+    well = standing(window).well
+    found = {finding.rule for finding in findings if well or (foreign and finding.rule in WHOLE)}
     return {
         rule.id for rule in rules if rule.id in found and rule.detect(window, rule.limits) is None
     }

@@ -196,7 +196,7 @@ class Window:
     def _gather(self, name: str, taken: int, value: float) -> None:
         blocks = self._blocks.get(name)
         if blocks is None:
-            blocks = self._blocks[name] = Blocks()
+            blocks = self._blocks[name] = Blocks(apart=name == EPISODES or name.startswith("eval."))
         blocks.append(taken, value)
 
     def course(self, name: str) -> Course | None:

@@ -75,13 +75,18 @@ def _of_episodes(window: Window, limits: Mapping[str, float]) -> Sighting | None
 
 def _at_the_end(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     """Of a finished record: how much of the best gain its last tenth still has."""
-    name = score_of(window)
-    course = window.course(name) if name else None
-    if name is None or course is None or course.values < FEWEST:
-        return None
-    if not course.kept < 1.0 - limits["lost"]:
-        return None
-    return _sighting(name, course.start, course.best, course.final, severe=True)
+    judged_by = score_of(window)
+    for name in dict.fromkeys((judged_by, EPISODES, TRAINING_RETURN)):
+        course = window.course(name) if name else None
+        if name is None or course is None or course.values < FEWEST:
+            continue
+        if course.kept < 1.0 - limits["lost"]:
+            # Evaluations that hold while training episodes fall are worth a warning.
+            severe = name == judged_by
+            return _sighting(name, course.start, course.best, course.final, severe=severe)
+        if name == EPISODES:
+            break  # the running mean says the same, later
+    return None
 
 
 def _sighting(
