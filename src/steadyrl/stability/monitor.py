@@ -25,18 +25,17 @@ class Monitor:
         self.window = Window((config.budget or None) if config else None)
         self.findings: list[Finding] = []
         self._spoken: dict[str, int] = {}
+        self._looking: list[Detector] = []
+        self._width = -1
 
     def observe(self, step: Step) -> list[Finding]:
         """Take a Step; return the findings that are new."""
         self.window.append(step)
+        if self.window.width != self._width:  # a signal was seen for the first time
+            self._width = self.window.width
+            self._looking = [rule for rule in self.detectors if self._can_look(rule)]
         new = []
-        for rule in self.detectors:
-            if not self.window.has(*rule.reads[:1]):
-                continue
-            if rule.any_of and not any(self.window.has(name) for name in rule.any_of):
-                continue
-            if rule.traits and of_another_kind(rule.traits, self.config, self.window):
-                continue
+        for rule in self._looking:
             spoken = self._spoken.get(rule.id, -1)
             if spoken == len(SEVERITIES) - 1:
                 continue
@@ -50,6 +49,15 @@ class Monitor:
             new.append(finding)
         self.findings += new
         return new
+
+    def _can_look(self, rule: Detector) -> bool:
+        """Whether the signals that a rule cannot do without have been seen, in such a run."""
+        window = self.window
+        if not window.has(*rule.reads[:1]):
+            return False
+        if rule.any_of and not any(window.has(name) for name in rule.any_of):
+            return False
+        return not (rule.traits and of_another_kind(rule.traits, self.config, window))
 
     def look_back(self) -> None:
         """The record is finished: rules about the whole of it have their last look."""

@@ -214,6 +214,11 @@ class Window:
         ring = self._rings.get(name)
         return ring.split(index) if ring else (np.empty(0), np.empty(0))
 
+    @property
+    def width(self) -> int:
+        """How many different signals have been seen."""
+        return len(self._rings)
+
     def has(self, *names: str) -> bool:
         """Whether all these signals have been seen."""
         return all(name in self._rings for name in names)

@@ -13,9 +13,11 @@ EVALUATION = "eval.return_mean"
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     """At the end: what training gained is not there when the policy is evaluated."""
+    if not window.ended:
+        return None
     training = window.course(EPISODES if window.has(EPISODES) else TRAINING_RETURN)
     evaluated = window.course(EVALUATION)
-    if not window.ended or training is None or evaluated is None:
+    if training is None or evaluated is None:
         return None
     if training.values < FEWEST or evaluated.values < limits["evaluations"]:
         return None

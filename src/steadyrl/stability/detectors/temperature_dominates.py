@@ -15,9 +15,9 @@ WEIGHT, LENGTH = "setting.entropy_weight", "rollout.length_mean"
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     """At the end: an entropy weight above what a step earns, in a run that has not learned."""
-    weights = window.last(WEIGHT, int(limits["values"]))
-    if not window.ended or len(weights) < limits["values"] or learned(window) == "yes":
+    if not window.ended or window.count(WEIGHT) < limits["values"] or learned(window) == "yes":
         return None
+    weights = window.last(WEIGHT, int(limits["values"]))
     weight, length = float(np.median(weights)), window.latest(LENGTH)
     earned = abs(standing(window).last) / length if length > 0 else float("nan")
     if not weight > limits["times"] * earned:

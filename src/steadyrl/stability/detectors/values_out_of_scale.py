@@ -14,9 +14,9 @@ RETURNS = (TRAINING_RETURN, "eval.return_mean")
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     """At the end: mean values many times the largest return, and the horizon's share of it."""
-    values = np.abs(window.last("q.mean", int(limits["steps"])))
-    if not window.ended or len(values) < limits["steps"]:
+    if not window.ended or window.count("q.mean") < limits["steps"]:
         return None
+    values = np.abs(window.last("q.mean", int(limits["steps"])))
     seen = [(window.lowest(name), window.highest(name)) for name in RETURNS if window.has(name)]
     largest = max((abs(value) for pair in seen for value in pair), default=0.0)
     length = window.first("rollout.length_mean")

@@ -25,6 +25,7 @@ _PAUSE = 60.0  # seconds without a value, and
 _LONG = 30.0  # times as long as usual: the program was not running
 _FEW_UPDATES = 40  # rows of losses below which episodes are moments of their own
 _BETWEEN = 200  # such moments
+_EPISODES_ALONE = 250  # Steps of a log that has nothing else: few rules look, and at means
 _INTERLEAVED = 0.1  # share of backward steps above which several writers share a log
 
 
@@ -130,6 +131,8 @@ def to_steps(signals: Mapping[str, Series], *, thin: int) -> list[Step]:
     if not signals:
         return []
     anchors = _anchors(signals)
+    if all(name.startswith(_EPISODIC) for name in signals):
+        thin = min(thin, _EPISODES_ALONE)
     if len(anchors) > thin:
         size = -(-len(anchors) // thin)
         anchors = np.unique(np.append(anchors[size - 1 :: size], anchors[-1:]))
