@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: docs demo demo-language test test-slow test-numerics test-mutants check check-types check-rest format bench-env bench-speed bench-learning bench-faults bench-overhead bench-foreign bench-executor bench-ray bench-on-policy bench-cloning bench-imitation-env clean help
+.PHONY: docs demo demo-language test test-slow test-numerics test-mutants check check-types check-rest format bench-env bench-speed bench-learning bench-faults bench-overhead bench-foreign bench-public bench-executor bench-ray bench-on-policy bench-cloning bench-imitation-env clean help
 
 help:
 	@echo "make demo         set up, rescue a collapsed run in about four minutes, write its report"
@@ -17,6 +17,7 @@ help:
 	@echo "make docs         generate docs/rules.md from the rules"
 	@echo "make bench-faults the fault bench, an hour on two cores; bench-overhead: what watching costs"
 	@echo "make bench-foreign other people's runs: reader, callback, faults; an hour on two cores"
+	@echo "make bench-public RUNS=FOLDER LABELS=FILE  our rules on public runs that somebody labelled"
 	@echo "make bench-env    the peers' virtual environment; then bench-speed and bench-learning (DDPG),"
 	@echo "                  bench-on-policy (PPO, TRPO), bench-cloning, bench-executor, bench-ray"
 	@echo "make clean        remove environments, runs and caches"
@@ -100,6 +101,10 @@ bench-foreign: $(READY) bench-env
 	$(BIN)/python benchmarks/read_events.py
 	$(BIN)/python benchmarks/overhead_callback.py
 	$(BIN)/python benchmarks/foreign_faults.py
+
+bench-public: $(READY)
+	@test -n "$(RUNS)" -a -n "$(LABELS)" || { echo "make bench-public RUNS=FOLDER LABELS=FILE [NAME=of-the-results]"; exit 2; }
+	$(BIN)/python benchmarks/public_runs.py --runs $(RUNS) --labels $(LABELS) $(if $(NAME),--name $(NAME))
 
 bench-executor: $(READY)
 	$(BIN)/python benchmarks/executor.py
