@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 DEMO := .venv/.ready-to-train
 
-.PHONY: docs demo demo-language test test-slow test-numerics test-mutants test-wheel check check-types check-rest format bench-env bench-speed bench-learning bench-faults bench-overhead bench-foreign bench-executor bench-ray bench-on-policy bench-cloning bench-imitation-env clean help
+.PHONY: docs demo demo-language test test-slow test-numerics test-mutants test-wheel check check-types check-rest format bench-env bench-speed bench-learning bench-faults bench-overhead bench-foreign bench-public bench-executor bench-ray bench-replay bench-on-policy bench-cloning bench-imitation-env clean help
 
 help:
 	@echo "make demo         set up, rescue a collapsed run in about four minutes, write its report"
@@ -19,8 +19,9 @@ help:
 	@echo "make docs         generate docs/rules.md from the rules"
 	@echo "make bench-faults the fault bench, an hour on two cores; bench-overhead: what watching costs"
 	@echo "make bench-foreign other people's runs: reader, callback, faults; an hour on two cores"
+	@echo "make bench-public RUNS=FOLDER LABELS=FILE  our rules on public runs that somebody labelled"
 	@echo "make bench-env    the peers' virtual environment; then bench-speed and bench-learning (DDPG),"
-	@echo "                  bench-on-policy (PPO, TRPO), bench-cloning, bench-executor, bench-ray"
+	@echo "                  bench-on-policy (PPO, TRPO), bench-cloning, bench-replay, bench-executor, bench-ray"
 	@echo "make clean        remove environments, runs and caches"
 
 $(READY): pyproject.toml constraints.txt
@@ -109,8 +110,15 @@ bench-foreign: $(READY) bench-env
 	$(BIN)/python benchmarks/overhead_callback.py
 	$(BIN)/python benchmarks/foreign_faults.py
 
+bench-public: $(READY)
+	@test -n "$(RUNS)" -a -n "$(LABELS)" || { echo "make bench-public RUNS=FOLDER LABELS=FILE [NAME=of-the-results]"; exit 2; }
+	$(BIN)/python benchmarks/public_runs.py --runs $(RUNS) --labels $(LABELS) $(if $(NAME),--name $(NAME))
+
 bench-executor: $(READY)
 	$(BIN)/python benchmarks/executor.py
+
+bench-replay: $(READY) bench-env
+	$(BIN)/python benchmarks/replay_speed.py
 
 bench-ray: $(READY)
 	$(BIN)/python benchmarks/ladder_on_ray.py

@@ -12,20 +12,22 @@ from pathlib import Path
 from typing import Any
 
 from steadyrl.core.coarsen import coarsen, columns_of
-from steadyrl.core.foreign_config import Family
+from steadyrl.core.foreign_config import Family, ForeignConfig
 from steadyrl.core.records import Evidence, Finding, Intervention
 from steadyrl.core.run_config import Limits, RunConfig
 from steadyrl.stability.diagnose import undecided
-from steadyrl.stability.enough import READABLE, doubts, missing_steps
+from steadyrl.stability.enough import READABLE, doubts, missing_steps, not_learned
 from steadyrl.stability.limits import SETS
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.prescribe import prescriptions
 from steadyrl.stability.rules import Case
+from steadyrl.stability.standing import OF_THE_RETURN, passed, standing
 from steadyrl.stability.window import Window
+from steadyrl.store.foreign.finding import is_own
 from steadyrl.store.foreign.mapping import built_in, load_table
-from steadyrl.store.foreign.run import ForeignRun, is_own
+from steadyrl.store.foreign.run import ForeignRun
 from steadyrl.store.reader import RunReader
-from steadyrl.verdict import Verdict
+from steadyrl.verdict import UNDISTURBED, Verdict
 
 Recorded = RunReader | ForeignRun
 
@@ -118,6 +120,7 @@ def _judged_foreign(run: ForeignRun, config: RunConfig) -> Judged:
         doubts=doubts(monitor.window, monitor.detectors),
         source=run.config.source,
         problems=run.problems,
+        about=run.about,
         advice={name: text for name in lacking if (text := hints.get(name, hints.get("default")))},
     )
 
@@ -200,7 +203,15 @@ def _judged(
     monitor: Monitor, config: RunConfig, probes: Mapping[str, Evidence], **said: Any
 ) -> Judged:
     """The verdict on what a monitor has seen: training and machine apart."""
-    diagnoses, window = monitor.diagnose(probes), monitor.window
+    window, foreign = monitor.window, isinstance(config, ForeignConfig)
+    window.ended = said["status"] != "going"
+    if foreign and window.ended:
+        monitor.look_back()
+    gone, how = _passed(monitor, said["status"]), standing(window)
+    window.ended = False
+    if foreign:
+        said["doubts"] = [*said["doubts"], *not_learned(how)]
+    diagnoses = monitor.diagnose(probes, without=gone & OF_THE_RETURN)
     findings = [finding for finding in monitor.findings if finding.concerns == "training"]
     causes = [diagnosis for diagnosis in diagnoses if diagnosis.concerns == "training"]
     case = Case(findings=findings, window=window, config=config, probes=probes)
@@ -213,9 +224,20 @@ def _judged(
         machine_diagnoses=[d for d in diagnoses if d.concerns == "machine"],
         unit=config.unit,
         changes=prescriptions(diagnoses, config, window, names_of_settings(config)),
+        standing=how,
+        passed=gone,
+        looked=monitor.able(),
         **said,
     )
     return Judged(verdict, window, config, probes)
+
+
+def _passed(monitor: Monitor, status: str) -> set[str]:
+    """Rules whose findings a run has left behind; one that failed has left nothing behind."""
+    if not monitor.window.ended or status not in UNDISTURBED:
+        return set()
+    theirs = isinstance(monitor.config, ForeignConfig)
+    return passed(monitor.detectors, monitor.findings, monitor.window, foreign=theirs)
 
 
 def names_of_settings(config: RunConfig) -> Mapping[str, str]:

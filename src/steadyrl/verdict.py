@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from steadyrl.core.records import Diagnosis, Finding, Intervention
 from steadyrl.core.traits import ENV_STEPS, Unit
+from steadyrl.stability.standing import OF_THE_RETURN, Standing
 
-Headline = Literal["healthy", "healed", "suspicious", "sick", "failed", "broken off", "cannot tell"]
+Headline = Literal[
+    "healthy", "recovered", "healed", "suspicious", "sick", "failed", "broken off", "cannot tell"
+]
+WELL: tuple[Headline, ...] = ("healthy", "recovered", "healed")
 UNDISTURBED = ("finished", "recorded", "going")  # statuses that say nothing against a run
 
 
@@ -36,11 +40,20 @@ class Verdict:
     changes: Mapping[str, str] = field(default_factory=dict)  # by remedy: settings, before -> after
     unit: Unit = ENV_STEPS  # that findings count in
     block: int = 1  # Steps that detectors saw as one: of a long run more than one
+    standing: Standing = field(
+        default_factory=Standing
+    )  # how the score went, and whether that is learning
+    passed: Collection[str] = ()  # rules whose findings were left behind
+    looked: tuple[int, int] = (0, 0)  # rules about training that could look, and of how many
+    about: str = ""  # of another program's run: what was read of it
 
     @property
     def headline(self) -> Headline:
-        """One word for tables. Healthy is said only if there was enough to see it."""
-        severities = {finding.severity for finding in self.findings}
+        """One word for tables: how the run stands at the end of its record.
+
+        Healthy is said only if there was enough to see it.
+        """
+        severities = {finding.severity for finding in self.present}
         if "severe" in severities:
             return "sick"
         if self.status in ("failed", "diverged"):
@@ -51,7 +64,20 @@ class Verdict:
             return "suspicious"
         if self.doubts:
             return "cannot tell"
-        return "healed" if self.interventions else "healthy"
+        if self.interventions:
+            return "healed"
+        return "recovered" if self.history or self.standing.dips else "healthy"
+
+    @property
+    def present(self) -> list[Finding]:
+        """Findings that stand at the end of the record."""
+        return [finding for finding in self.findings if finding.rule not in self.passed]
+
+    @property
+    def history(self) -> list[Finding]:
+        """Findings that were left behind; of the return itself the dips tell."""
+        gone = set(self.passed) - OF_THE_RETURN
+        return [f for f in self.findings if f.rule in gone and f.severity != "note"]
 
     @property
     def sentence(self) -> str:
@@ -62,6 +88,8 @@ class Verdict:
         if headline == "healed":
             return f"{said} by the guard: {actions}"
         reason = message if headline in ("failed", "broken off") else ""
+        if headline == "recovered":
+            reason = "; ".join(self._left_behind())
         if headline == "cannot tell":
             reason = "; ".join(self.doubts)
         parts = [f"{said}: {reason}" if reason else said]
@@ -70,6 +98,13 @@ class Verdict:
         if actions:
             parts.append(f"the guard changed {actions}")
         return "; ".join(parts)
+
+    def _left_behind(self) -> list[str]:
+        """What a recovered run recovered from, shortly."""
+        dips = self.standing.dips
+        told = [f"{self.unit.one} {dip.begun:,} to {dip.over:,}" for dip in dips[:1]]
+        lost = [f"it lost most of its gain at {told[0]} and came back"] if told else []
+        return [*lost, *(f"{f.rule} {f.name} at {f.taken:,} has passed" for f in self.history[:1])]
 
     def to_json(self) -> dict[str, Any]:
         """As a plain dictionary."""
@@ -95,4 +130,8 @@ class Verdict:
             "changes": dict(self.changes),
             "unit": self.unit.many,
             "block": self.block,
+            "standing": self.standing.to_json(),
+            "passed": sorted(self.passed),
+            "rules_that_looked": list(self.looked),
+            "about": self.about,
         }

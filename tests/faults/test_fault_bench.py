@@ -15,9 +15,10 @@ from steadyrl.algorithms.ddpg import ddpg
 from steadyrl.algorithms.ddpg.config import DDPGConfig
 from steadyrl.algorithms.language import ppo as language
 from steadyrl.algorithms.language.learner import LanguageLearner
-from steadyrl.algorithms.on_policy import estimating, ppo, trpo
+from steadyrl.algorithms.on_policy import estimating, ppo, replaying, trpo
 from steadyrl.core.records import Diagnosis, Finding
 from steadyrl.core.run_config import RunConfig
+from steadyrl.experience.aged import AgedExperience
 from steadyrl.experience.replay import ReplayBuffer
 from steadyrl.experiments.executor import HERE, Executor
 from steadyrl.experiments.fault_bench import SUITES, bench, repair
@@ -89,6 +90,9 @@ def test_a_substitution_ends_with_its_block(name: str) -> None:
         (cloning, "load_demonstrations"),
         *((language, name) for name in ("generate", "losses_of", "scored", "clipped_policy_loss")),
         (LanguageLearner, "reference"),
+        (replaying, "policy_weights"),
+        (AgedExperience, "learn"),
+        (AgedExperience, "retire"),
         *((module, name) for module in (ppo, trpo) for name in ("collect", "with_advantages")),
     ]
 
@@ -152,6 +156,9 @@ def _assert_caught_and_named(config: RunConfig, name: str, rule: str, cause: str
         ("probabilities-mismatch", "ppo-point-mass", "D101", "C247"),
         ("probabilities-mismatch", "trpo-cartpole", "D101", "C247"),
         ("on-policy-terminal-mask-missing", "ppo-cartpole", "D018", "C206"),
+        ("replay-without-ratio", "ppo-replay", "D164", "C294"),
+        ("replay-priorities-stay", "ppo-replay", "D165", "C294"),
+        ("replay-births-lost", "ppo-replay", "D166", "C294"),
         ("on-policy-truncation-as-termination", "trpo-point-mass", "D019", "C207"),
     ],
 )

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.rules.language import CASES as LANGUAGE_CASES
-from tests.rules.traces import CUT_SHORT, Value
+from tests.rules.replay import CASES as REPLAY_CASES
+from tests.rules.traces import CUT_SHORT, STILL, Value
 
 Changes = Mapping[str, Value]
 FLAT: Changes = {"eval__return_mean": lambda i: -100.0 + (i % 3)}
@@ -20,6 +21,20 @@ CASES: Mapping[str, tuple[Mapping[str, Any], Changes]] = {
     "C203": (
         {"reward_scale": 100.0},
         {"td__target_std": 5e4, "rollout__reward_abs_max": 500.0, "q__bound_ratio": 0.1},
+    ),
+    "C225": (
+        {"algorithm": "a2c"},
+        {"rollout__return_mean": lambda i: 10.0 * i, "eval__return_mean": lambda i: 3.0 * (i % 2)},
+    ),
+    "C226": ({"algorithm": "dqn"}, {**STILL, "setting__exploration_rate": 0.9}),
+    "C227": ({"algorithm": "sac"}, {**STILL, "setting__entropy_weight": 20.0}),
+    "C228": (
+        {"algorithm": "a2c"},
+        {"value__loss": 1e6, "value__explained_variance": 0.1},
+    ),
+    "C229": (
+        {"algorithm": "td3"},
+        {"rollout__return_mean": -1300.0, "q__mean": -1.8e6, "q__bound_ratio": 2.0},
     ),
     "C204": ({"tau": 0.0}, {"target__change": 0.0, "target__drift": 0.6}),
     "C205": ({"tau": 1.0}, {"target__drift": 0.0, **FLAT}),
@@ -98,6 +113,7 @@ CASES: Mapping[str, tuple[Mapping[str, Any], Changes]] = {
     ),
     "C271": ({"algorithm": "grpo"}, {"language__cut_share": 1.0}),
     **LANGUAGE_CASES,
+    **REPLAY_CASES,
     "C254": ({"algorithm": "trpo", "max_kl": 1e-6}, {"policy__kl": 1e-7, **FLAT}),
     "C255": (
         {"algorithm": "ppo"},

@@ -33,6 +33,13 @@ DROWNED = {"value.gradient_norm": 300.0, "policy.gradient_norm": 0.01}
 NORMAL = {"rollout.reward_abs_max": 99.0, "q.bound_ratio": 1.0}
 
 WEIGHED = [
+    Weighed("C225", "D041", {}, 0.85),
+    Weighed("C226", "D044", {}, 0.8),
+    Weighed("C227", "D045", {}, 0.8),
+    Weighed("C228", "D043", {}, 0.7),
+    Weighed("C228", "D043", {"normalize_rewards": True}, 0.3, 1, 1),
+    Weighed("C229", "D042", {}, 0.5),
+    Weighed("C201", "D042", {}, 0.3),
     Weighed("C201", "D006", {}, 0.25, 0),
     Weighed("C201", "D006", USUAL, 0.25, 0, 1),
     Weighed("C201", "D006", HIGH, 0.7),

@@ -102,7 +102,9 @@ CASES = [
     Case("D146", "rewards that became equal are no less chance",
          {REWARD: [0.05] * 5 + [0.0] * 6, CHANCE: [0.02] * 5 + [0.0] * 6}),
     # D147
-    Case("D147", "a quarter", {LENGTH: turned(20.0, 25.0, ways=4)}, 20, {"turns": 3.0}),
+    Case("D147", "a quarter",
+         {LENGTH: [20.0] * 5 + ([25.0] * 3 + [20.0] * 3) * 2 + [25.0] * 3}, 20, {"turns": 4.0}),
+    Case("D147", "every other update, as chance turns back", {LENGTH: turned(20.0, 25.0, ways=4)}),
     Case("D147", "less", {LENGTH: turned(20.0, 24.9, ways=10)}),
     Case("D147", "two turns", {LENGTH: turned(20.0, 40.0, ways=3)}),
     Case("D147", "within chance",

@@ -280,7 +280,13 @@ CASES = [
     Case("D009", "a fall beyond it",
          {"eval.return_mean": [*RISING, 100.0, 110.0, 30.0, 30.0, 30.0]}, 16, {"fall": 5.57968}),
     Case("D009", "fifteen means of episodes",
-         {"rollout.return_mean": [0.0, 101.0, 100.0, *[0.0, 1.0] * 6]}, 15),
+         {"rollout.return_mean": [*[0.0, 1.0] * 2, *[100.0, 101.0] * 4, *[0.0, 1.0] * 2]}, 15),
+    Case("D009", "a spike of episodes is no gain",
+         {"rollout.return_mean": [0.0, 101.0, 100.0, *[0.0, 1.0] * 6]}),
+    Case("D009", "the first wiggles of the budget", {"rollout.return_mean":
+         [*[0.0, 1.0] * 2, *[100.0, 101.0] * 4, *[0.0, 1.0] * 8]}, per_step=20),
+    Case("D009", "a gain of training episodes within their noise", {"rollout.return_mean":
+         [*[0.0, 40.0] * 8, *[100.0, 60.0] * 10, *[0.0, 40.0] * 6]}),
     Case("D009", "two of three", {"eval.return_mean": [0.0, 1.0] * 5 + [100.0, 101.0] * 5
          + [30.0, 30.0, 60.0, 30.0, 30.0, 60.0]}),
     Case("D019", "truncated as terminated", {"replay.truncated_as_terminated": 0.01}, 1,

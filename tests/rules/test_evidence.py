@@ -14,8 +14,9 @@ from steadyrl.stability.window import Window
 from tests.rules.evidence import WEIGHED as WEIGHED_BEFORE
 from tests.rules.evidence import Weighed
 from tests.rules.language_evidence import WEIGHED as WEIGHED_OF_LANGUAGE
+from tests.rules.replay import WEIGHED as WEIGHED_OF_REPLAY
 
-WEIGHED = [*WEIGHED_BEFORE, *WEIGHED_OF_LANGUAGE]
+WEIGHED = [*WEIGHED_BEFORE, *WEIGHED_OF_LANGUAGE, *WEIGHED_OF_REPLAY]
 BY_ID = {cause.id: cause for cause in CAUSES}
 
 

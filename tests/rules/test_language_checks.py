@@ -16,6 +16,7 @@ from steadyrl.stability.diagnose import explain_findings
 from steadyrl.stability.rules import Case
 from steadyrl.stability.usual import usual_rates
 from steadyrl.stability.window import Window
+from tests.rules.replay import CHECKED
 
 BY_ID = {check.id: check for check in CHECKS}
 PRESETS = sorted((Path(steadyrl.__file__).parent / "presets" / "language").glob("*.yaml"))
@@ -46,7 +47,7 @@ ROWS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("check", "good", "bad"), ROWS)
+@pytest.mark.parametrize(("check", "good", "bad"), [*ROWS, *CHECKED])
 def test_a_check_objects_beyond_its_bounds_only(
     check: str, good: dict[str, Any], bad: dict[str, Any]
 ) -> None:
@@ -77,6 +78,9 @@ def test_a_concern_is_as_severe_as_what_was_seen(
 def test_our_own_recipes_are_not_objected_to(preset: Path) -> None:
     config = load_config(f"language/{preset.stem}")
     concerns = {concern.rule: concern.severity for concern in check_config(config)}
+    if preset.stem.startswith("replay-"):
+        # As small as the document's own; it is what makes old samples worth having.
+        assert concerns.pop("S020") == "warning"
     assert [rule for rule, severity in concerns.items() if severity != "note"] == []
 
 
@@ -86,6 +90,24 @@ def test_what_is_usual_depends_on_what_is_trained() -> None:
     assert usual_rates(parse_config({"algorithm": "foreign", "family": "grpo"})) == usual_rates(
         tiny.replaced({"model.path": "x"})
     )
+
+
+@pytest.mark.parametrize(
+    ("said", "tiny"),
+    [
+        ('{"hidden_size": 256, "num_hidden_layers": 8}', True),
+        ('{"hidden_size": 257, "num_hidden_layers": 8}', False),
+        ('{"hidden_size": "wide"}', False),
+        ("[]", False),
+        ("no JSON", False),
+    ],
+)
+def test_a_tiny_model_from_a_folder_is_held_to_what_is_usual_for_tiny_ones(
+    said: str, tiny: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "config.json").write_text(said)
+    made = parse_config({"algorithm": "language"})
+    assert (usual_rates(made.replaced({"model.path": str(tmp_path)})) == usual_rates(made)) is tiny
 
 
 @pytest.mark.parametrize(("signal", "named"), [("language.length_mean", True), ("q.mean", False)])

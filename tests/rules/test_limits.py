@@ -16,6 +16,7 @@ from tests.rules.language_limits import CASES as LANGUAGE_CASES
 from tests.rules.limits import CASES, Signals
 from tests.rules.limits_met import GAINED, MET_CASES
 from tests.rules.limits_of_policies import POLICY_CASES
+from tests.rules.replay import LIMITS as REPLAY_LIMITS
 from tests.rules.test_rules import algorithm_with, config_of
 
 RULES = {rule.id: rule for rule in (*DEFAULT, *OPTIONAL)}
@@ -45,7 +46,7 @@ def longest(signals: Signals) -> int:
 
 @pytest.mark.parametrize(
     "case",
-    CASES + POLICY_CASES + LANGUAGE_CASES + MET_CASES,
+    CASES + POLICY_CASES + LANGUAGE_CASES + MET_CASES + REPLAY_LIMITS,
     ids=lambda case: f"{case.rule} {case.about}",
 )
 def test_a_rule_speaks_from_its_limit_on_and_not_before(case: Any) -> None:

@@ -10,6 +10,7 @@ from steadyrl.core.presets import parse_config
 from steadyrl.core.records import Step
 from steadyrl.stability.remedies import REMEDIES
 from steadyrl.stability.window import Window
+from tests.rules.replay import PROPOSALS as OF_REPLAY
 
 RESIDUAL = "steadyrl/ResidualControl-v0"
 
@@ -158,6 +159,7 @@ OF_LANGUAGE: dict[str, list[tuple[Any, Any]]] = {
 
 ROWS = [(name, kind, *row) for name, (kind, rows) in PROPOSALS.items() for row in rows]
 ROWS += [(name, "language", *row) for name, rows in OF_LANGUAGE.items() for row in rows]
+ROWS += [(name, "ppo", *row) for name, rows in OF_REPLAY.items() for row in rows]
 
 
 @pytest.mark.parametrize(("remedy", "algorithm", "settings", "proposed"), ROWS)
@@ -261,7 +263,7 @@ def test_an_early_end_is_made_to_cost_what_living_on_would(
 
 
 def test_every_remedy_that_changes_settings_is_looked_at() -> None:
-    asked = {*PROPOSALS, *(row[0] for row in MEASURED), "R306"}
+    asked = {*PROPOSALS, *OF_REPLAY, *(row[0] for row in MEASURED), "R306"}
     advice = {name for name, remedy in REMEDIES.items() if remedy.safety == "advice"}
     assert asked | advice == REMEDIES.keys()
 

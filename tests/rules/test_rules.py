@@ -9,7 +9,7 @@ import pytest
 
 import steadyrl.stability
 from steadyrl.core.presets import load_config, parse_config
-from steadyrl.core.records import SEVERITIES, Step
+from steadyrl.core.records import SEVERITIES, Finding, Step
 from steadyrl.core.registry import ALGORITHMS, config_class
 from steadyrl.core.run_config import RunConfig
 from steadyrl.core.signals import CATALOGUE
@@ -55,8 +55,16 @@ def config_of(algorithm: str, settings: Mapping[str, Any] | None = None) -> RunC
 
 
 def _findings(rule: Detector, steps: Trace) -> list[str]:
+    return [finding.rule for finding in _seen(rule, steps)]
+
+
+def _seen(rule: Detector, steps: Trace) -> list[Finding]:
+    """What a rule says of Steps, and of the record that they are in the end."""
     monitor = _monitor(rule)
-    return [finding.rule for step in steps for finding in monitor.observe(step)]
+    for step in steps:
+        monitor.observe(step)
+    monitor.look_back()
+    return monitor.findings
 
 
 def test_every_detector_has_a_firing_and_a_quiet_trace() -> None:
@@ -65,8 +73,7 @@ def test_every_detector_has_a_firing_and_a_quiet_trace() -> None:
 
 @pytest.mark.parametrize("rule", DETECTORS, ids=lambda rule: f"{rule.id}-{rule.name}")
 def test_a_detector_fires_on_its_trace_once_per_severity(rule: Detector) -> None:
-    monitor = _monitor(rule)
-    found = [finding for step in TRACES[rule.id][0] for finding in monitor.observe(step)]
+    found = _seen(rule, TRACES[rule.id][0])
     assert {finding.rule for finding in found} == {rule.id}
     severities = [SEVERITIES.index(finding.severity) for finding in found]
     assert severities == sorted(set(severities))
@@ -82,7 +89,8 @@ def test_a_detector_stays_quiet_on_the_near_miss(rule: Detector) -> None:
 def test_nothing_fires_on_a_healthy_trace(algorithm: str) -> None:
     monitor = _monitor(algorithm=algorithm)
     assert [finding for step in trace() for finding in monitor.observe(step)] == []
-    assert monitor.diagnose() == []
+    monitor.look_back()
+    assert (monitor.findings, monitor.diagnose()) == ([], [])
 
 
 def test_every_rule_has_an_id_a_name_and_a_full_text() -> None:
@@ -130,6 +138,8 @@ def test_every_cause_names_itself_on_its_own_evidence_and_not_on_health(cause: C
     monitor = Monitor(config_of(algorithm, others))
     for step in trace_of(changes):
         monitor.observe(step)
+    if algorithm not in ALGORITHMS:
+        monitor.look_back()
     assert monitor.diagnose()[0].cause == cause.id
 
 
@@ -211,6 +221,13 @@ ON_POLICY_REMEDIES: dict[str, dict[str, Any]] = {
     "R365": {"algorithm": "language", "temperature": 0.7, "top_p": 0.9},
     "R369": {"algorithm": "language", "kl": "loss", "kl_weight": 5.0},
     "R336": {"algorithm": "trpo", "cg_iterations": 2, "damping": 1e-6},
+    **{
+        f"R38{number}": {
+            "algorithm": "ppo",
+            "replay": {"enabled": True, "priority": "advantage", "reuse": 3},
+        }
+        for number in range(4)
+    },
 }
 
 
@@ -278,6 +295,8 @@ BAD_ON_POLICY: dict[str, tuple[str, dict[str, Any]]] = {
     "S022": ("language/tiny", {"kl_weight": 5.0}),
     "S023": ("language/tiny", {"gradient_clip": None}),
     "S024": ("language/tiny", {"problems.max_new_tokens": 3}),
+    "S025": ("ppo/replay-standard", {"replay.reuse": 50}),
+    "S026": ("ppo/replay-prioritised", {"replay.beta": 0.0, "replay.beta_growth": 0.0}),
     "S018": ("bc/five-trajectories", {"demonstrations.trajectories": 1}),
     "S019": ("bc/five-trajectories", {"demonstrations.trajectories": 1}),
 }

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from steadyrl.core.records import Step
 from tests.rules.language import TRACES as LANGUAGE_TRACES
+from tests.rules.replay import TRACES as REPLAY_TRACES
 
 Value = float | Sequence[float] | Callable[[int], float]
 Trace = list[Step]
@@ -127,6 +128,16 @@ CUT_SHORT: Mapping[str, Value] = {
 }
 GOAL_REACHED = {**CUT_SHORT, "rollout__reward_mean": after(30, -1100.0, -300.0)}
 
+RISING: Mapping[str, Value] = {
+    "rollout__return_mean": lambda i: 10.0 * i,
+    "eval__return_std": 5.0,
+}
+STILL: Mapping[str, Value] = {
+    "eval__return_mean": _noisy_flat,
+    "rollout__return_mean": _noisy_flat,
+    "rollout__length_mean": 100.0,
+}
+
 # id -> (fires, quiet); the quiet one is as close to firing as a healthy run may come
 TRACES: Mapping[str, tuple[Trace, Trace]] = {
     "D001": (trace(q__mean=after(40, 1.0, math.nan)), trace(q__mean=1e30)),
@@ -169,6 +180,26 @@ TRACES: Mapping[str, tuple[Trace, Trace]] = {
             run__restarted=lambda i: float(i == 30),
             eval__return_mean=lambda i: -100.0 + 5.0 * min(i, 15) - 10.0 * (i >= 30),
         ),
+    ),
+    "D041": (
+        trace_of({**RISING, "eval__return_mean": lambda i: 3.0 * (i % 2)}),
+        trace_of({**RISING, "eval__return_mean": lambda i: 3.5 * i}),
+    ),
+    "D042": (
+        trace(rollout__return_mean=-1300.0, q__mean=-14_000.0),
+        trace(rollout__return_mean=-1300.0, q__mean=-12_000.0),
+    ),
+    "D043": (
+        trace(value__loss=2e5, value__explained_variance=0.4),
+        trace(value__loss=2e5, value__explained_variance=0.5),
+    ),
+    "D044": (
+        trace_of({**STILL, "setting__exploration_rate": 0.4}),
+        trace_of({**STILL, "setting__exploration_rate": lambda i: max(0.05, 1.0 - 0.1 * i)}),
+    ),
+    "D045": (
+        trace_of({**STILL, "setting__entropy_weight": 2.0}),
+        trace_of({**STILL, "setting__entropy_weight": 1.0}),
     ),
     "D020": (trace(replay__misaligned_share=0.3), trace()),
     "D021": (
@@ -269,7 +300,8 @@ TRACES = {
     ),
     "D141": (trace(language__cut_share=0.9), trace(language__cut_share=0.7)),
     **{
-        rule: (trace_of(fires), trace_of(quiet)) for rule, (fires, quiet) in LANGUAGE_TRACES.items()
+        rule: (trace_of(fires), trace_of(quiet))
+        for rule, (fires, quiet) in {**LANGUAGE_TRACES, **REPLAY_TRACES}.items()
     },
 }
 

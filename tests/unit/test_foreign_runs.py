@@ -16,8 +16,9 @@ from steadyrl.cli.following import follow
 from steadyrl.cli.main import main
 from steadyrl.core.errors import ConfigError, RunNotFound, SteadyError
 from steadyrl.judging import judge
+from steadyrl.store.foreign.finding import find_runs
 from steadyrl.store.foreign.mapping import built_in, load_table, recognised
-from steadyrl.store.foreign.run import ForeignRun, find_runs
+from steadyrl.store.foreign.run import ForeignRun
 from steadyrl.store.foreign.tables import read_csv, read_json_lines, read_trainer_state
 from tests.unit.test_event_files import file_of, scalar
 
@@ -203,7 +204,7 @@ def test_a_trainer_state_of_grpo_is_judged(tmp_path: Path) -> None:
     (tmp_path / "trainer_state.json").write_text(json.dumps({"log_history": history}))
     verdict = judge(ForeignRun(tmp_path))
     assert verdict.source == "TRL"
-    assert [finding.rule for finding in verdict.findings] == ["D140", "D150"]
+    assert [finding.rule for finding in verdict.findings] == ["D140", "D150", "D011"]
     assert verdict.diagnoses[0].cause == "C270"
 
 

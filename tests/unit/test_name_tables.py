@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,9 +13,13 @@ from steadyrl.store.foreign.mapping import (
     NameTable,
     built_in,
     load_table,
+    normal,
     recognised,
     telling,
 )
+from steadyrl.store.foreign.names import Names
+from steadyrl.store.foreign.proposing import guessed, likeness, proposed
+from steadyrl.store.foreign.run import ForeignRun
 
 
 def table(**signals: Any) -> NameTable:
@@ -154,3 +159,72 @@ def test_a_program_is_recognised_by_one_of_its_names_and_the_most_that_fit() -> 
                 best = recognised([prefix + one])
                 assert best is not None
                 assert best.name == known.name
+
+
+def test_names_count_without_case_blanks_and_signs_where_no_program_is_known() -> None:
+    for name in ("Episode Reward", "episode/reward", "EpisodeReward", " EPISODE-reward"):
+        assert normal(name) == "episode_reward"
+    table = recognised(["Episode Reward", "frame", "value"])
+    assert table is not None
+    assert table.fallback
+    assert table.sources_of(["Episode Reward"])["rollout.return_mean"][0] == "Episode Reward"
+    assert table.steps_among(["Episode Reward", "Frame"]) == ("Frame",)
+
+
+def test_a_reward_alone_is_not_taken_for_a_return() -> None:
+    assert recognised(["reward", "step"]) is None
+
+
+PROGRAMS = {
+    "verl": ["actor/pg_loss", "critic/score/mean", "response_length/mean"],
+    "openrlhf": ["reward", "response_length", "ppo_clip_ratio"],
+    "nemo_rl": ["train/reward", "train/token_mult_prob_error"],
+    "prime_rl": ["reward/all/mean", "mismatch_kl/all"],
+    "ml_agents": ["Environment/Cumulative Reward", "Losses/Policy Loss"],
+    "rsl_rl": ["Train/mean_reward", "Loss/surrogate"],
+    "tianshou": ["train/returns_stat/mean", "test/returns_stat/mean", "train/eps"],
+    "baselines": ["eprewmean", "misc/total_timesteps", "loss/approxkl"],
+    "spinning_up": ["AverageEpRet", "TotalEnvInteracts", "LossPi", "LossV"],
+    "rllib": ["episode_reward_mean", "info/learner/default_policy/kl", "timesteps_total"],
+    "cleanrl": ["charts/episode_return", "losses/clipfrac"],
+    "trl": ["reward", "reward_std", "completion_length", "kl"],
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_each_program_is_known_by_its_names_and_its_return_is_found(program: str) -> None:
+    table = recognised(PROGRAMS[program])
+    assert table is built_in()[program]
+    assert "rollout.return_mean" in table.sources_of(PROGRAMS[program])
+
+
+def test_the_loss_of_a_value_learner_is_no_loss_of_a_policy() -> None:
+    table = built_in()["sb3"]
+    dqn = table.sources_of(["train/loss", "rollout/exploration_rate"])
+    assert dqn["critic.loss"][0] == "train/loss"
+    assert dqn["setting.exploration_rate"][0] == "rollout/exploration_rate"
+    assert "critic.loss" not in table.sources_of(["train/loss", "train/policy_gradient_loss"])
+
+
+def test_what_no_table_knows_is_proposed_and_never_assumed(tmp_path: Path) -> None:
+    rows = "".join(f"{n},{n}.5,0.{n}\n" for n in range(10, 40))
+    (tmp_path / "log.csv").write_text("step,rewards/episode_mean_value,loss_of_value\n" + rows)
+    run = ForeignRun(tmp_path / "log.csv")
+    assert not any("rollout.return_mean" in step.signals for step in run.steps())
+    text = proposed(run.names, run.mapping)
+    assert "value.loss: {from: loss_of_value}  # a guess" in text
+    (tmp_path / "mapping.yaml").write_text(text)
+    again = ForeignRun(tmp_path / "log.csv", mapping=load_table(tmp_path / "mapping.yaml"))
+    assert again.names.read["value.loss"] == "loss_of_value"
+
+
+def test_a_name_with_signs_can_be_proposed(tmp_path: Path) -> None:
+    table, names = built_in()["common"], Names({}, ['mean "episode" reward: 100'])
+    (tmp_path / "mapping.yaml").write_text(proposed(names, table))
+    assert load_table(tmp_path / "mapping.yaml").name == table.name
+
+
+def test_likeness_is_by_words_and_letters() -> None:
+    assert likeness("a/b", "A b") == 1.0
+    assert likeness("policy_loss", "loss_policy") > likeness("policy_loss", "value_loss")
+    assert guessed(["nothing like it"], set()) == {}

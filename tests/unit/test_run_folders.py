@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from steadyrl.core.errors import RunNotFound, StoreError
+from steadyrl.store.foreign.finding import find_runs, is_own, is_run
 from steadyrl.store.foreign.mapping import NameTable
-from steadyrl.store.foreign.run import ForeignRun, find_runs, is_own, is_run
+from steadyrl.store.foreign.run import ForeignRun
 from tests.unit.test_event_files import file_of, scalar
 
 
@@ -96,7 +97,9 @@ def test_a_monitor_is_added_unless_the_log_has_its_own_returns(tmp_path: Path) -
     assert signal(run, "rollout.return_mean") == [None, 6.0]
     assert signal(run, "rollout.length_mean") == [None, 20.0]
     log(tmp_path, "progress.csv", "time/total_timesteps,rollout/ep_rew_mean\n5,1.0\n")
-    assert signal(ForeignRun(tmp_path), "rollout.return_mean") == [1.0]
+    both = ForeignRun(tmp_path)
+    assert signal(both, "rollout.return_mean") == [1.0, None, None]
+    assert signal(both, "rollout.episode_return") == [None, 4.0, 8.0]  # as they ended
 
 
 def test_a_monitor_alone_gives_the_mean_of_a_hundred_episodes(tmp_path: Path) -> None:
@@ -137,10 +140,11 @@ def test_signals_are_made_as_the_table_says(tmp_path: Path) -> None:
     steps = list(ForeignRun(tmp_path, mapping=mapping).steps())
     assert [step.signals for step in steps] == [
         {"policy.kl": 2.0, "policy.entropy": 4.0, "policy.entropy_share": 1.0,
-         "rollout.return_mean": 2.0, "other.a_loss": 5.0},
-        {"policy.entropy_share": 0.5, "rollout.return_mean": 3.0, "other.a_loss": 5.0},
+         "rollout.return_mean": 2.0, "rollout.episode_return": 2.0, "other.a_loss": 5.0},
+        {"policy.entropy_share": 0.5, "rollout.return_mean": 3.0, "rollout.episode_return": 4.0,
+         "other.a_loss": 5.0},
         {"policy.kl": 6.0, "policy.entropy": 1.0, "policy.entropy_share": 0.25,
-         "rollout.return_mean": 6.0, "other.a_loss": 5.0},
+         "rollout.return_mean": 6.0, "rollout.episode_return": 8.0, "other.a_loss": 5.0},
     ]  # fmt: skip
 
 

@@ -188,7 +188,7 @@ def test_a_full_disk_is_no_sickness_of_the_training(tmp_path: Path) -> None:
 def test_a_watch_that_was_never_closed_leaves_a_broken_off_record(tmp_path: Path) -> None:
     watch = _watch(tmp_path / "run", [], family="ppo")
     for n in range(1, 21):
-        watch.log(100 * n, {"policy.kl": 0.01})
+        watch.log(100 * n, {"policy.kl": 0.01, "rollout.return_mean": 5.0 * n})
     assert judge(tmp_path / "run").sentence == "healthy so far"
     for file in (tmp_path / "run").iterdir():
         os.utime(file, (0.0, 0.0))

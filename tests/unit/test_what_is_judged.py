@@ -46,8 +46,8 @@ def test_what_is_not_there_is_not_a_run_of_another_program(read: Any, tmp_path: 
 
 def test_what_is_told_about_another_programs_run_is_believed(tmp_path: Path) -> None:
     log = sb3_log(tmp_path, rate=0.3)
-    run = judged(ForeignRun(log))
-    assert run.config.budget == 0
+    assert judged(ForeignRun(log)).config.budget == 40 * 2048  # of a finished log: its last step
+    assert judged(ForeignRun(log, growing=True)).config.budget == 0
     told = ForeignRun(log, total_env_steps=90_000, settings={"gamma": 0.5})
     assert (told.config.budget, told.config.value_of("gamma")) == (90_000, 0.5)
     given: list[Any] = []

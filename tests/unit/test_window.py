@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from steadyrl.core.records import Step
+from steadyrl.stability.course import WANDERS
 from steadyrl.stability.window import (
     APART,
     EARLY,
     SPAN,
     TRAINING_RETURN,
-    WANDERS,
     Window,
     called,
     evaluation_noise,

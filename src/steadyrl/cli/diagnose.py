@@ -6,14 +6,17 @@ import argparse
 import json
 import sys
 import time
+from collections.abc import Sequence
 
 from rich.console import Console
 
 from steadyrl.cli.following import follow
 from steadyrl.cli.recorded import ABOUT_RUNS, add_limits_flag, add_run_flags, open_runs
 from steadyrl.core.errors import ConfigError
-from steadyrl.judging import judge
+from steadyrl.judging import Recorded, judge
 from steadyrl.report.findings import print_verdict, verdict_table
+from steadyrl.store.foreign.proposing import proposed
+from steadyrl.store.foreign.run import ForeignRun
 
 EPILOG = f"""\
 {ABOUT_RUNS}
@@ -23,9 +26,11 @@ examples:
   steadyrl diagnose logs/PPO_1 --total-env-steps 1000000
   steadyrl diagnose logs/PPO_1 --watch
   steadyrl diagnose runs/language-addition-seed0 --limits document
+  steadyrl diagnose losses.csv --propose-mapping > my-names.yaml
   steadyrl diagnose losses.csv --mapping my-names.yaml --family ppo
 """
 
+FINE = ("healthy", "recovered")  # under --strict
 MANY = 5  # above it the table alone is shown
 
 
@@ -40,6 +45,14 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     parser.add_argument(
         "--every", type=float, default=5.0, metavar="SECONDS", help="how often --watch looks"
     )
+    parser.add_argument(
+        "--propose-mapping",
+        action="store_true",
+        help="print a mapping file for the names of the first log, guessed where none is known",
+    )
+    parser.add_argument(
+        "--verbose", action="store_true", help="name every signal that was not measured"
+    )
     add_limits_flag(parser)
     arguments = parser.parse_args(argv)
     if arguments.every <= 0:
@@ -47,6 +60,8 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     if arguments.watch and arguments.json:
         raise ConfigError("--watch prints findings as they appear; --json is for a single look.")
     runs = open_runs(arguments)
+    if arguments.propose_mapping:
+        return _propose(runs)
     if arguments.watch:
         return follow(runs, every=arguments.every, limits=arguments.limits, sleep=time.sleep)
     verdicts = [judge(run, arguments.limits) for run in runs]
@@ -55,7 +70,15 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     else:
         console = Console()
         for verdict in verdicts if len(verdicts) <= MANY else ():
-            print_verdict(verdict, console)
+            print_verdict(verdict, console, verbose=arguments.verbose)
         if len(verdicts) > 1:
             console.print(verdict_table(verdicts))
-    return int(arguments.strict and any(v.headline != "healthy" for v in verdicts))
+    return int(arguments.strict and any(v.headline not in FINE for v in verdicts))
+
+
+def _propose(runs: Sequence[Recorded]) -> int:
+    theirs = next((run for run in runs if isinstance(run, ForeignRun)), None)
+    if theirs is None:
+        raise ConfigError("--propose-mapping is for logs of other programs; ours need none.")
+    sys.stdout.write(proposed(theirs.names, theirs.mapping))
+    return 0

@@ -12,8 +12,9 @@ from steadyrl.core.foreign_config import Family
 from steadyrl.core.run_config import Limits
 from steadyrl.core.yaml_text import read_yaml
 from steadyrl.judging import Recorded, open_run
+from steadyrl.store.foreign.finding import find_runs, is_own
 from steadyrl.store.foreign.mapping import built_in, load_table
-from steadyrl.store.foreign.run import ForeignRun, find_runs, is_own
+from steadyrl.store.foreign.run import ForeignRun
 
 ABOUT_RUNS = """\
 RUN is a run of ours, or what another program recorded: a folder with TensorBoard event files,
@@ -38,7 +39,7 @@ def add_run_flags(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=0,
         metavar="N",
-        help="budget; rules on progress use it",
+        help="budget (default: of a finished log its last step)",
     )
     foreign.add_argument(
         "--settings", type=Path, metavar="FILE", help="YAML with its hyperparameters, by any name"
@@ -98,4 +99,5 @@ def _open(path: Path, arguments: argparse.Namespace) -> Recorded:
         family=arguments.family,
         total_env_steps=arguments.total_env_steps,
         settings=settings,
+        growing=getattr(arguments, "watch", False),
     )

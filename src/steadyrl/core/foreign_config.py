@@ -11,7 +11,7 @@ from steadyrl.core.registry import config_class
 from steadyrl.core.run_config import EnvironmentConfig, RunConfig
 from steadyrl.core.traits import Trait
 
-Family = Literal["ppo", "trpo", "a2c", "ddpg", "td3", "sac", "dqn", "grpo", "unknown"]
+Family = Literal["ppo", "trpo", "a2c", "ddpg", "td3", "sac", "dqn", "grpo", "search", "unknown"]
 
 # What is known of each kind; one of which nothing is known may have any trait.
 TRAITS_OF: Mapping[Family, frozenset[Trait] | None] = {
@@ -23,6 +23,7 @@ TRAITS_OF: Mapping[Family, frozenset[Trait] | None] = {
     "sac": frozenset({"acts", "off_policy", "climbs_values"}),
     "dqn": frozenset({"acts", "off_policy"}),
     "grpo": frozenset({"language", "on_policy", "clipped"}),
+    "search": frozenset({"acts"}),  # random and evolutionary search: no gradients, no critic
     "unknown": None,
 }
 
@@ -53,7 +54,10 @@ class ForeignConfig(RunConfig):
     algorithm: Literal["foreign"] = setting("foreign", "trained by another program")
     source: str = setting("", "which program recorded it")
     family: Family = setting("unknown", "which algorithm it trains")
-    total_env_steps: int = setting(0, "environment steps planned; 0: not known", low=0)
+    total_env_steps: int = setting(
+        0, "environment steps planned, or of a finished log recorded; 0: not known", low=0
+    )
+    planned: int = setting(0, "environment steps planned, if its files say so; 0: not known", low=0)
     environment: EnvironmentConfig = setting(EnvironmentConfig(id="unknown"), "the environment")
     known: dict[str, Scalar] = setting({}, "its settings, by our names")
     weaker: dict[str, Doubt] = setting({}, "signals that say less than ours")

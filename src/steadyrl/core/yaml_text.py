@@ -29,12 +29,13 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def _resolve_exponent_floats() -> None:
+def numbers_as_written(loader: type[yaml.SafeLoader]) -> None:
+    """Let a loader read 1e-3 as a number."""
     number = re.compile(r"^[-+]?(\d+(\.\d*)?|\.\d+)[eE][-+]?\d+$")
-    _Loader.add_implicit_resolver("tag:yaml.org,2002:float", number, list("-+0123456789."))
+    loader.add_implicit_resolver("tag:yaml.org,2002:float", number, list("-+0123456789."))
 
 
-_resolve_exponent_floats()
+numbers_as_written(_Loader)
 
 
 def read_yaml(text: str, *, source: str) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from steadyrl.maths.off_policy import effective_share, sampling_weights
 Array = NDArray[Any]
 Indices = NDArray[np.int64]
 Floats = NDArray[np.float64]
+TRIES = 8  # to find others where items came twice, before those that came make way
 SMALLEST_WORTH = 1e-6  # an item that taught nothing once may still be drawn again
 
 
@@ -49,11 +50,19 @@ class Drawn:
 class AgedExperience:
     """A ring of items; the oldest leave first, the stale and the worn out before that."""
 
-    counters = ("added", "drawn", "dropped_stale", "dropped_worn", "dropped_for_room")
+    counters = (
+        "added",
+        "drawn",
+        "most_at_once",
+        "dropped_stale",
+        "dropped_worn",
+        "dropped_for_room",
+    )
 
     def __init__(self, capacity: int, *, alpha: float, beta: float) -> None:
         self.capacity, self.alpha, self.beta = capacity, alpha, beta
         self.added = self.drawn = 0
+        self.most_at_once = 0  # items that came together, at most
         self.dropped_stale = self.dropped_worn = self.dropped_for_room = 0
         self._first = 0  # the oldest that may still be there; items are numbered as they come
         self._fields: dict[str, Array] = {}
@@ -81,6 +90,7 @@ class AgedExperience:
             }
         kept = slice(max(0, count - self.capacity), count)
         self.added += count
+        self.most_at_once = max(self.most_at_once, count)
         self._leave(self.added - self.capacity, "dropped_for_room")
         slots = np.arange(self.added - (count - kept.start), self.added) % self.capacity
         for name, rows in items.items():
@@ -118,6 +128,13 @@ class AgedExperience:
             self._worths[slots] = worths
             self._set_priorities(slots)
 
+    def mispriced(self, slots: Indices, worths: Array) -> float:
+        """The share of these items, as far as they are there, that another priority holds for."""
+        there = self._there[slots]
+        wanted = (np.abs(worths[there]).astype(np.float64) + SMALLEST_WORTH) ** self.alpha
+        wrong = ~np.isclose(self._tree[slots[there]], wanted, rtol=1e-9, atol=0.0)
+        return float(wrong.mean()) if there.any() else 0.0
+
     def grow_beta(self, growth: float) -> None:
         """Correct uneven draws a little more, at most wholly."""
         self.beta = min(1.0, self.beta + growth)
@@ -140,7 +157,9 @@ class AgedExperience:
         if not len(self):
             return found
         ages, uses = now - self._births[self._there], self._uses[self._there]
+        together = int(np.unique(ages, return_counts=True)[1].max())
         return found | {
+            "aged.birth_crowding": together / self.most_at_once,
             "aged.age_mean": float(ages.mean()),
             "aged.age_max": float(ages.max()),
             "aged.uses_mean": float(uses.mean()),
@@ -154,14 +173,17 @@ class AgedExperience:
 
     def _choose(self, count: int, generator: np.random.Generator) -> Indices:
         """By priority, without repeating any: what came twice is drawn again among the others."""
-        chosen = np.unique(self._tree.draw(count, generator)) if count else np.zeros(0, np.int64)
-        if len(chosen) < count:
+        chosen = _different(self._tree.draw(count, generator)) if count else np.zeros(0, np.int64)
+        for _ in range(TRIES):
+            if len(chosen) == count:
+                break
+            chosen = np.union1d(chosen, self._tree.draw(count - len(chosen), generator))
+        else:  # few are left beside those that were chosen: these make way
             while len(chosen) < count:
                 self._tree.set(chosen, np.zeros(len(chosen)))
-                again = self._tree.draw(count - len(chosen), generator)
-                chosen = np.union1d(chosen, again)
+                chosen = np.union1d(chosen, self._tree.draw(count - len(chosen), generator))
             self._set_priorities(chosen)
-        return generator.permutation(chosen)
+        return chosen
 
     def _set_priorities(self, slots: Indices) -> None:
         self._tree.set(slots, (self._worths[slots] + SMALLEST_WORTH) ** self.alpha)
@@ -218,3 +240,11 @@ class AgedExperience:
         self._there[slots] = True
         self._size = len(slots)
         self.learn(slots, np.asarray(state["worths"])[fits])
+
+
+def _different(ascending: Indices) -> Indices:
+    """Without repetitions."""
+    kept = np.empty(len(ascending), dtype=bool)
+    kept[:1] = True
+    np.not_equal(ascending[1:], ascending[:-1], out=kept[1:])
+    return ascending[kept]

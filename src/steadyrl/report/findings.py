@@ -18,19 +18,22 @@ from steadyrl.verdict import Verdict
 COLORS = {"severe": "red", "warning": "yellow", "note": "cyan"}
 
 
-def print_verdict(verdict: Verdict, console: Console) -> None:
-    """One run in full."""
+def print_verdict(verdict: Verdict, console: Console, *, verbose: bool = False) -> None:
+    """One run in full; `verbose` names every signal that was not measured."""
     source = f"  [dim]({escape(verdict.source)})[/]" if verdict.source else ""
     console.print(
         f"[bold]{escape(verdict.run)}[/]  {escape(verdict.sentence)}{source}",
         highlight=False,
         soft_wrap=True,
     )
+    for line in head(verdict):
+        console.print(f"  [dim]{escape(line)}[/]", highlight=False, soft_wrap=True)
     for intervention in verdict.interventions:
         print_intervention(intervention, console)
-    print_findings(verdict.findings, console, verdict.unit)
+    _print_history(verdict, console)
+    print_findings(verdict.present, console, verdict.unit)
     print_diagnoses(verdict.diagnoses, console, verdict.changes)
-    if verdict.findings and not verdict.diagnoses:
+    if verdict.present and not verdict.diagnoses:
         console.print("cause unknown; this would decide:")
         for line in verdict.undecided:
             console.print(f"  - {line}", highlight=False)
@@ -45,7 +48,24 @@ def print_verdict(verdict: Verdict, console: Console) -> None:
     if verdict.block > 1:
         console.print(f"[dim]detectors looked at blocks of {verdict.block} Steps[/]")
     if verdict.unmeasured and verdict.steps:
-        _print_unmeasured(verdict, console)
+        _print_unmeasured(verdict, console, verbose)
+
+
+def head(verdict: Verdict) -> list[str]:
+    """What was read of another program's run, how its score went, and how many rules could look."""
+    able, rules = verdict.looked
+    found = "" if verdict.present else f"; nothing found by {able} of {rules} rules"
+    about = [verdict.about] if verdict.about else []
+    return [*about, f"{verdict.standing.sentence}{found}"] if verdict.steps else about
+
+
+def _print_history(verdict: Verdict, console: Console) -> None:
+    """What was left behind, a line each."""
+    passed = [f"{f.rule} {f.name}: {f.message}" for f in verdict.history]
+    at = [f"{verdict.unit.one} {f.taken:,}: " for f in verdict.history]
+    told = [a + text for a, text in zip(at, passed, strict=True)]
+    for line in [*verdict.standing.told_dips(verdict.unit), *told]:
+        console.print(f"  [dim]passed  {escape(line)}[/]", highlight=False, soft_wrap=True)
 
 
 def told_settings(verdict: Verdict) -> str:
@@ -54,18 +74,23 @@ def told_settings(verdict: Verdict) -> str:
     return f"changed since the start: {', '.join(changed)}"
 
 
-def _print_unmeasured(verdict: Verdict, console: Console) -> None:
-    """Which rules could not look, and what would let them."""
+def _print_unmeasured(verdict: Verdict, console: Console, verbose: bool) -> None:
+    """How many rules could not look, and what would let them; which, only if asked."""
     names = sorted({name for lacking in verdict.unmeasured.values() for name in lacking})
-    if not verdict.advice:
-        console.print(f"[dim]not measured: {', '.join(names)}[/]", highlight=False)
-        return
     blind = len(verdict.unmeasured)
+    rest = "" if verbose else " (--verbose names them)"
+    if not verdict.advice:
+        listed = f": {', '.join(names)}" if verbose else rest
+        said = f"{blind} rules could not look for want of {len(names)} signals{listed}"
+        console.print(f"[dim]{said}[/]", highlight=False, soft_wrap=True)
+        return
     console.print(f"[dim]{blind} rules could not look; to let them:[/]", highlight=False)
     for text in dict.fromkeys(verdict.advice.values()):
         wanted = [name for name in names if verdict.advice.get(name) == text]
         console.print(f"[dim]  {escape(text)}[/]", highlight=False, soft_wrap=True)
-        console.print(f"[dim]      gives {', '.join(wanted)}[/]", highlight=False)
+        gives = ", ".join(wanted) if verbose else f"{len(wanted)} signals{rest}"
+        console.print(f"[dim]      gives {gives}[/]", highlight=False, soft_wrap=True)
+        rest = ""
 
 
 def print_intervention(intervention: Intervention, console: Console) -> None:

@@ -8,17 +8,13 @@ would decide.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from steadyrl.core.records import Diagnosis
-from steadyrl.core.traits import Trait
 from steadyrl.stability.causes import CAUSES
-from steadyrl.stability.rules import Case, Cause, Weight, concerned
+from steadyrl.stability.rules import Case, Cause, Weight, concerned, of_another_kind
 
 FLOOR = 0.2
 NEARLY_CERTAIN = 0.9
 CONSEQUENCE_GAP = 0.3
-SIGNS: Mapping[Trait, str] = {"language": "language.", "cloning": "bc.", "trust_region": "trpo."}
 DECIDED = "It is decided"  # of causes that their finding proves: without it they are out
 
 
@@ -75,14 +71,9 @@ def _weigh(cause: Cause, case: Case) -> Weight:
 def _possible(cause: Cause, case: Case) -> bool:
     """Whether the cause exists for this algorithm and explains anything that was found."""
     explains = any(finding.rule in cause.explains for finding in case.findings)
-    return explains and concerned(cause.traits, case.config) and not _foreign_to(cause, case)
-
-
-def _foreign_to(cause: Cause, case: Case) -> bool:
-    """Of a run of which nothing is known: whether it lacks what only such algorithms record."""
-    known = case.config is not None and case.config.traits is not None
-    kinds = [] if known else [SIGNS[trait] for trait in cause.traits if trait in SIGNS]
-    return any(not case.window.has_any(beginning) for beginning in kinds)
+    if not explains or not concerned(cause.traits, case.config):
+        return False
+    return not of_another_kind(cause.traits, case.config, case.window, strict=True)
 
 
 def _diagnosis(case: Case, cause: Cause, weight: Weight, own: set[str]) -> Diagnosis:

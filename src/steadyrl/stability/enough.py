@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from steadyrl.stability.course import FEWEST
 from steadyrl.stability.rules import Detector
+from steadyrl.stability.standing import Standing
 from steadyrl.stability.window import Window
 
 ENOUGH = 10  # values that a rule about training has had to look at
@@ -25,6 +27,20 @@ def doubts(window: Window, rules: Iterable[Detector]) -> list[str]:
     if window.latest("train.updates") == 0:
         return ["no update was made"]
     return []
+
+
+def not_learned(standing: Standing) -> list[str]:
+    """Why another program's run cannot be called healthy: nothing shows that it learned."""
+    if not standing.score:
+        return ["no return or other score was recorded"]
+    if standing.values < FEWEST:
+        return [f"the {standing.score} has {standing.values} values, {FEWEST} are needed"]
+    if standing.learned == "yes":
+        return []
+    return [
+        f"the {standing.score} ends at {standing.last:,.4g} and began at {standing.first:,.4g}: "
+        "not clearly better"
+    ]
 
 
 def values_seen(rule: Detector, window: Window) -> int:

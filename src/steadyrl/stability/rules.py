@@ -19,10 +19,29 @@ from steadyrl.core.run_config import RunConfig
 from steadyrl.core.traits import Trait
 from steadyrl.stability.window import Window
 
+# What only such algorithms record: of a run of which nothing else is known, it tells the kind.
+SIGNS: Mapping[Trait, str] = {"language": "language.", "cloning": "bc.", "trust_region": "trpo."}
+
 
 def concerned(traits: tuple[Trait, ...], config: RunConfig | None) -> bool:
     """Whether a rule for such algorithms holds for a run; all do if nothing is known of it."""
     return config is None or config.traits is None or config.traits.issuperset(traits)
+
+
+def of_another_kind(
+    traits: tuple[Trait, ...], config: RunConfig | None, window: Window, *, strict: bool = False
+) -> bool:
+    """Of a run of which nothing is known: whether it lacks what such algorithms record.
+
+    A detector that finds its signals may look. A cause (`strict`) must hold for any learner that
+    acts, unless the signals show the kind: "replayed data is old" is no answer for who has none.
+    """
+    if config is None or config.traits is not None:
+        return False
+    shown = {trait for trait, sign in SIGNS.items() if window.has_any(sign)}
+    if any(trait in SIGNS and trait not in shown for trait in traits):
+        return True
+    return strict and not shown and not set(traits) <= {"acts"}
 
 
 Safety = Literal["automatic", "on_request", "advice"]
@@ -46,6 +65,7 @@ class Detector:
     traits: tuple[Trait, ...] = ()  # of the algorithms it holds for; none: it holds for all
     references: tuple[str, ...] = ()
     any_of: tuple[str, ...] = ()  # signals that stand for one another; one of them is enough
+    looks_back: bool = False  # asked once more of a finished record of another program
 
     def lacks(self, window: Window) -> list[str]:
         """The signals without which it cannot look."""

@@ -14,12 +14,22 @@ from numpy.typing import NDArray
 
 from steadyrl.core.coarsen import Columns
 from steadyrl.core.records import Step
+from steadyrl.stability.course import FEWEST, WANDERS, Blocks, Course
 
 SPAN = 256
 EARLY = 5  # values that make up a signal's beginning
 TRAINING_RETURN = "rollout.return_mean"
+EPISODES = "rollout.episode_return"  # the same without a running mean, where it is recorded
+# Of these the whole course is kept, in blocks: whether a run learned cannot be seen in its end.
+SCORES = (
+    "eval.return_mean",
+    "eval.discounted_mean",
+    EPISODES,
+    TRAINING_RETURN,
+    "eval.success_rate",
+    "rollout.success_rate",
+)
 APART = 40  # values of it that are looked at
-WANDERS = 4.0  # a running mean wanders further than its neighbours differ
 Floats = NDArray[np.float64]
 
 
@@ -35,10 +45,22 @@ def objective(window: Window) -> str:
     return TRAINING_RETURN if window.has(TRAINING_RETURN) else "eval.return_mean"
 
 
+def score_of(window: Window) -> str | None:
+    """What a whole run is judged by: evaluations, if there are enough of them, else episodes."""
+    counts = {name: window.count(name) for name in SCORES if window.has(name)}
+    enough = [name for name, count in counts.items() if count >= FEWEST]
+    preferred = objective(window)
+    if preferred in enough and preferred != TRAINING_RETURN:
+        return preferred
+    return next(iter(enough), None) or max(counts, key=lambda name: counts[name], default=None)
+
+
 def called(name: str) -> str:
     """What people call an evaluation signal."""
-    if name == TRAINING_RETURN:
+    if name in (TRAINING_RETURN, EPISODES):
         return "return of training episodes"
+    if "success" in name:
+        return "success rate"
     return "discounted return" if "discounted" in name else "return"
 
 
@@ -142,7 +164,9 @@ class Window:
     def __init__(self, budget: int | None = None) -> None:
         self.budget = budget
         self.step: Step | None = None
+        self.ended = False  # set by who judges a finished record: then all of it is looked at
         self._rings: dict[str, _Ring] = {}
+        self._blocks: dict[str, Blocks] = {}
 
     @classmethod
     def at_end_of(cls, columns: Columns, budget: int | None = None) -> Window:
@@ -152,6 +176,9 @@ class Window:
         indices = np.array([index for index, _, _ in columns.heads], dtype=np.int64)
         for name, (positions, values) in columns.signals.items():
             window._rings[name] = _Ring.filled(indices[positions], values)
+            if name in SCORES:
+                for position, value in zip(positions.tolist(), values.tolist(), strict=True):
+                    window._gather(name, columns.heads[position][1], value)
         return window
 
     def append(self, step: Step) -> None:
@@ -163,6 +190,19 @@ class Window:
             if ring is None:
                 ring = rings[name] = _Ring()
             ring.append(step.index, value)
+            if name in SCORES:
+                self._gather(name, step.taken, value)
+
+    def _gather(self, name: str, taken: int, value: float) -> None:
+        blocks = self._blocks.get(name)
+        if blocks is None:
+            blocks = self._blocks[name] = Blocks(apart=name == EPISODES or name.startswith("eval."))
+        blocks.append(taken, value)
+
+    def course(self, name: str) -> Course | None:
+        """How one of SCORES went from the beginning until now."""
+        blocks = self._blocks.get(name)
+        return blocks.course() if blocks and blocks.count else None
 
     def last_raised(self, name: str) -> int | None:
         """The index of the newest Step that had this signal above zero, if it is remembered."""
@@ -174,6 +214,11 @@ class Window:
         ring = self._rings.get(name)
         return ring.split(index) if ring else (np.empty(0), np.empty(0))
 
+    @property
+    def width(self) -> int:
+        """How many different signals have been seen."""
+        return len(self._rings)
+
     def has(self, *names: str) -> bool:
         """Whether all these signals have been seen."""
         return all(name in self._rings for name in names)
@@ -183,9 +228,11 @@ class Window:
         return any(name.startswith(beginning) for name in self._rings)
 
     def fresh(self, name: str) -> bool:
-        """Whether the newest Step carried this signal."""
+        """Whether the newest Step carried this signal; of a finished record, whether any did."""
         ring = self._rings.get(name)
-        return ring is not None and self.step is not None and ring.latest_index == self.step.index
+        if ring is None or self.step is None:
+            return False
+        return self.ended or ring.latest_index == self.step.index
 
     def latest(self, name: str, default: float = math.nan) -> float:
         """The newest value."""

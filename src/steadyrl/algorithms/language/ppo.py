@@ -304,7 +304,8 @@ def teaching(batch: Batch, rows: slice, group: int, least: int) -> Tensor:
     change nothing but the time it takes.
     """
     some = batch.advantages[rows].abs().amax(dim=1).view(-1, group).amax(dim=1) > 0
-    some[: max(0, least - int(some.sum()))] = True
+    if int(some.sum()) < least:
+        some[:least] = True
     chosen = some.nonzero() * group + torch.arange(group, device=some.device)
     found: Tensor = chosen.flatten() + rows.start
     return found

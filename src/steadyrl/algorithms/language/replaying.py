@@ -96,6 +96,9 @@ def settle(
     fresh = batch.rows(torch.arange(new, device=scores.device))
     if old is not None:
         experience.learn(old.drawn.slots, worths[new // group :])
+        signals["aged.priority_error"] = experience.mispriced(
+            old.drawn.slots, worths[new // group :]
+        )
         age, found = _age(batch, new, old, config)
         signals |= found
         batch = replace(batch, age=age)
@@ -128,6 +131,7 @@ def _age(
         "aged.share": (len(batch) - new) / len(batch),
         "aged.kl": float((logs.exp() - 1.0 - logs).mean()),
         "aged.ratio_bounded_share": float((policy[new:] >= bound)[there].float().mean()),
+        "aged.ratio_error": float((policy[new:][there] - logs.exp().clamp(max=bound)).abs().max()),
         "aged.uses_max": float(old.drawn.uses.max()),
         "aged.weight_min": float(old.drawn.weights.min()),
         **effective_by_age(logs.exp().cpu().numpy(), ages),

@@ -68,9 +68,8 @@ def thought_over(
         segment_advantages(old, values, after, gamma=config.gamma, decay=decay)
         for decay in (config.gae_decay, 0.0)
     )
-    experience.learn(
-        drawn.slots, _worth(surprises if config.replay.priority == "td_error" else gained, old)
-    )
+    found = _worth(surprises if config.replay.priority == "td_error" else gained, old)
+    experience.learn(drawn.slots, found)
     observations = torch.from_numpy(inputs).to(device)
     actions = torch.from_numpy(old.actions[old.mask]).to(device)
     actions = actions.float() if actions.is_floating_point() else actions.long()
@@ -96,6 +95,8 @@ def thought_over(
     signals = {
         "aged.kl": float((logs.exp() - 1.0 - logs).mean()),
         "aged.ratio_bounded_share": float((ratios >= bound).float().mean()),
+        "aged.ratio_error": float((ratios - logs.exp().clamp(max=bound)).abs().max()),
+        "aged.priority_error": experience.mispriced(drawn.slots, found),
         "aged.uses_max": float(drawn.uses.max()),
         "aged.weight_min": float(drawn.weights.min()),
         "aged.value_drift": float(np.sqrt(np.mean((values - old.values)[old.mask] ** 2))),

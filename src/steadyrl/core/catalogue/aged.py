@@ -94,6 +94,29 @@ SIGNALS = (
         "replay/clip_fraction",
     ),
     signal(
+        "aged.ratio_error",
+        "largest difference between the weights of old samples and the bounded ratios of what the "
+        "policy would do now to what was done; must be 0",
+        "ratio",
+        "replay/ratio_error",
+        "max",
+    ),
+    signal(
+        "aged.priority_error",
+        "share of the drawn items still in the buffer whose priority is not what was just found; "
+        "must be 0",
+        "share",
+        "replay/priority_error",
+        "max",
+    ),
+    signal(
+        "aged.birth_crowding",
+        "most items of one birth over the most that ever came at once; more than 1 cannot be",
+        "ratio",
+        "replay/birth_crowding",
+        "max",
+    ),
+    signal(
         "aged.value_drift",
         "root mean square change of old samples' values since they were made",
         "reward",

@@ -13,6 +13,26 @@ SIGNALS = (
         "last",
     ),
     signal(
+        "rollout.episode_return",
+        "mean return of the training episodes that ended since the Step before",
+        "reward",
+        "rollout/episode_return",
+    ),
+    signal(
+        "rollout.success_rate",
+        "share of the training episodes that reached their goal",
+        "share",
+        "rollout/success_rate",
+        "last",
+    ),
+    signal(
+        "eval.success_rate",
+        "share of the evaluation episodes that reached their goal",
+        "share",
+        "eval/success_rate",
+        "last",
+    ),
+    signal(
         "rollout.length_mean",
         "mean length of the last 100 training episodes",
         "env steps",

@@ -10,6 +10,13 @@ SIGNALS = (
         "setting.gradient_clip", "gradient clip in force", "norm", "train/gradient_clip", "last"
     ),
     signal(
+        "setting.exploration_rate",
+        "share of actions that are taken at random (epsilon)",
+        "share",
+        "rollout/exploration_rate",
+        "last",
+    ),
+    signal(
         "run.restarted",
         "1 where a log goes on after its program was started again",
         "count",

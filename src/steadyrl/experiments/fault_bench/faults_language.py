@@ -42,6 +42,15 @@ PATIENTS: Mapping[str, Mapping[str, Any]] = {
     },
 }
 EVERYWHERE = tuple(PATIENTS)
+REPLAYING = ("ppo-sums",)
+REPLAY: Mapping[str, Any] = {
+    "replay.enabled": True,
+    "replay.priority": "advantage",
+    "replay.minimum": 256,
+    "replay.draw": 256,
+    "replay.capacity": 2_048,
+    "epochs": 1,
+}
 
 FAULTS: tuple[Fault, ...] = (
     Fault(
@@ -199,6 +208,47 @@ FAULTS: tuple[Fault, ...] = (
         substitution="token-advantage-sign",
         patients=EVERYWHERE,
     ),
+    Fault(
+        name="replay-stale-and-overused",
+        family="replay",
+        causes=("C291", "C292"),
+        settings=(
+            {**REPLAY, "replay.staleness": 1_000, "replay.reuse": 50, "replay.capacity": 6_144},
+            {
+                **REPLAY,
+                "replay.staleness": 1_000,
+                "replay.reuse": 50,
+                "replay.draw": 1_024,
+                "learning_rate": 1e-3,
+            },
+            {
+                **REPLAY,
+                "replay.staleness": 1_000,
+                "replay.reuse": 50,
+                "replay.draw": 1_024,
+                "learning_rate": 3e-3,
+            },
+        ),
+        patients=REPLAYING,
+    ),
+    Fault(
+        name="replay-uncorrected",
+        family="replay",
+        causes=("C293",),
+        settings=({**REPLAY, "replay.beta": 0.0, "replay.beta_growth": 0.0},) * 3,
+        patients=REPLAYING,
+    ),
+    *(
+        Fault(
+            name=name,
+            family="code-replay",
+            causes=("C294",),
+            substitution=name,
+            settings=(REPLAY,) * 3,
+            patients=REPLAYING,
+        )
+        for name in ("replay-without-ratio", "replay-priorities-stay", "replay-births-lost")
+    ),
 )
 
 # Variations that are not faults.
@@ -225,5 +275,9 @@ SUITE = Suite(
     development_families=("optimisation", "regularisation", "sampling", "code-mask"),
     first_healthy_seed=4000,
     first_faulty_seed=1000,
+    special=(
+        ("ppo-sums", "replay", REPLAY),
+        ("ppo-sums", "replay-uniform", {**REPLAY, "replay.priority": "uniform"}),
+    ),
     one_warm_start=True,
 )

@@ -52,15 +52,26 @@ TRPO: Mapping[str, Any] = {
     "critic_minibatch_size": 256,
 }
 
+REPLAYED: Mapping[str, Any] = {
+    **CARTPOLE,
+    **PPO,
+    "rollout_length": 96,
+    "minibatch_size": 128,
+    "epochs": 1,
+    "replay": {"enabled": True, "priority": "advantage", "minimum": 48},
+}
+
 PATIENTS: Mapping[str, Mapping[str, Any]] = {
     "ppo-cartpole": {**CARTPOLE, **PPO},
     "ppo-point-mass": {**POINT_MASS, **PPO},
     "ppo-pendulum": {**PENDULUM, **PPO},
+    "ppo-replay": REPLAYED,
     "trpo-cartpole": {**CARTPOLE, **TRPO},
     "trpo-point-mass": {**POINT_MASS, **TRPO},
     "trpo-pendulum": {**PENDULUM, **TRPO, "normalize_observations": True},
 }
 OF_PPO = ("ppo-cartpole", "ppo-point-mass", "ppo-pendulum")
+REPLAYING = ("ppo-replay",)
 OF_TRPO = ("trpo-cartpole", "trpo-point-mass", "trpo-pendulum")
 BALANCING = ("ppo-cartpole", "trpo-cartpole")
 CUT_OFF = ("ppo-point-mass", "ppo-pendulum", "trpo-point-mass", "trpo-pendulum")
@@ -131,7 +142,61 @@ FAULTS: tuple[Fault, ...] = (
         settings=values("max_kl", 1e-5, 1e-6, 1e-7),
         patients=OF_TRPO,
     ),
+    Fault(
+        name="replay-stale",
+        family="replay",
+        causes=("C291",),
+        settings=(
+            {"replay.staleness": 1_000, "replay.capacity": 2_000, "learning_rate": 3e-3},
+            {"replay.staleness": 1_000, "replay.capacity": 5_000, "learning_rate": 1e-2},
+            {"replay.staleness": 1_000, "replay.capacity": 10_000, "learning_rate": 2e-2},
+        ),
+        patients=REPLAYING,
+    ),
+    Fault(
+        name="replay-overused",
+        family="replay",
+        causes=("C292", "C291"),
+        settings=(
+            {"replay.reuse": 50, "replay.draw": 200, "replay.capacity": 300},
+            {"replay.reuse": 50, "replay.draw": 400, "replay.capacity": 300},
+            {"replay.reuse": 50, "replay.draw": 400, "replay.capacity": 100},
+        ),
+        patients=REPLAYING,
+    ),
+    Fault(
+        name="replay-uncorrected",
+        family="replay",
+        causes=("C293",),
+        settings=(
+            {"replay.beta": 0.0, "replay.beta_growth": 0.0},
+            {"replay.beta": 0.0, "replay.beta_growth": 0.0, "replay.alpha": 0.8},
+            {"replay.beta": 0.0, "replay.beta_growth": 0.0, "replay.alpha": 1.0},
+        ),
+        patients=REPLAYING,
+    ),
     # Held-out families
+    Fault(
+        name="replay-without-ratio",
+        family="code-replay",
+        causes=("C294",),
+        substitution="replay-without-ratio",
+        patients=REPLAYING,
+    ),
+    Fault(
+        name="replay-priorities-stay",
+        family="code-replay",
+        causes=("C294",),
+        substitution="replay-priorities-stay",
+        patients=REPLAYING,
+    ),
+    Fault(
+        name="replay-births-lost",
+        family="code-replay",
+        causes=("C294",),
+        substitution="replay-births-lost",
+        patients=REPLAYING,
+    ),
     Fault(
         name="clip-range-large",
         family="clipping",
@@ -231,6 +296,13 @@ HEALTHY: Mapping[str, Mapping[str, Any]] = {
     "wide": {"hidden_sizes": [128, 128]},
     "relu": {"activation": "relu"},
 }
+REPLAYS: Mapping[str, Mapping[str, Any]] = {
+    "uniform": {"replay.priority": "uniform"},
+    "by-td-error": {"replay.priority": "td_error"},
+    "efficient": {"replay.draw": 64, "replay.reuse": 8, "replay.capacity": 2_000},
+    "conservative": {"replay.draw": 16, "replay.reuse": 2, "replay.staleness": 50},
+    "adaptive": {"replay.adaptive_reuse": True},
+}
 SPECIAL: tuple[tuple[str, str, Mapping[str, Any]], ...] = (
     *((p, "target-kl", {"target_kl": 0.03}) for p in OF_PPO),
     *((p, "gentle", {"learning_rate": 3e-4}) for p in OF_PPO),
@@ -240,6 +312,7 @@ SPECIAL: tuple[tuple[str, str, Mapping[str, Any]], ...] = (
     *((p, "subsampled", {"fisher_share": 0.25}) for p in OF_TRPO),
     *((p, "stabiliser", {"stabiliser": True}) for p in OF_TRPO),
     *((p, "damping-0.01", {"damping": 0.01}) for p in OF_TRPO),
+    *(("ppo-replay", f"replay-{name}", changes) for name, changes in REPLAYS.items()),
     ("ppo-cartpole", "converged", {"total_env_steps": 61_440}),
     ("trpo-cartpole", "converged", {"total_env_steps": 61_440}),
     # Tasks that nobody learns in the budget.
@@ -253,7 +326,14 @@ SUITE = Suite(
     healthy=HEALTHY,
     faults=FAULTS,
     development_patients=("ppo-cartpole", "ppo-point-mass", "trpo-cartpole", "trpo-point-mass"),
-    development_families=("optimisation", "exploration", "scale", "code-policy", "region"),
+    development_families=(
+        "optimisation",
+        "exploration",
+        "scale",
+        "code-policy",
+        "region",
+        "replay",
+    ),
     first_healthy_seed=4000,
     first_faulty_seed=1000,
     special=SPECIAL,

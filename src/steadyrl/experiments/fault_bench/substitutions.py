@@ -18,6 +18,7 @@ from steadyrl.algorithms.on_policy import estimating, ppo, trpo
 from steadyrl.experience.replay import ReplayBuffer
 from steadyrl.experiments.fault_bench.language_substitutions import LANGUAGE_SUBSTITUTIONS
 from steadyrl.experiments.fault_bench.replaced import replaced
+from steadyrl.experiments.fault_bench.replay_substitutions import REPLAY_SUBSTITUTIONS
 from steadyrl.nets.adam import Adam
 from steadyrl.nets.dense import DenseNetwork
 
@@ -259,4 +260,5 @@ SUBSTITUTIONS: dict[str, Callable[[float], Any]] = {
     "actions-shuffled": actions_shuffled,
     "actions-shifted": actions_shifted,
     **LANGUAGE_SUBSTITUTIONS,
+    **REPLAY_SUBSTITUTIONS,
 }

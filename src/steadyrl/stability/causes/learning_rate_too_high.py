@@ -26,6 +26,7 @@ def weigh(case: Case) -> Weight:
         confidence += 0.15
     for rule, text in (
         ("D005", "the critic diverged"),
+        ("D042", "the critic's values left the scale of the returns"),
         ("D004", "gradients spiked"),
         ("D024", "units died"),
     ):
@@ -54,7 +55,19 @@ CAUSE = Cause(
     name="learning-rate-too-high",
     explanation="Every update overshoots: the networks jump about instead of settling, units die, "
     "actions saturate, and the critic may diverge.",
-    explains=("D001", "D002", "D004", "D005", "D006", "D008", "D009", "D011", "D024", "D025"),
+    explains=(
+        "D001",
+        "D002",
+        "D004",
+        "D005",
+        "D006",
+        "D008",
+        "D009",
+        "D011",
+        "D024",
+        "D025",
+        "D042",
+    ),
     evidence_for="A learning rate above the usual range; large weight change per update; spikes.",
     evidence_against="A usual learning rate; a violated invariant.",
     would_decide="A fork with learning_rate / 10 and nothing else changed.",

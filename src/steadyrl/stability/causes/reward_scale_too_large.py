@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from steadyrl.stability.rules import Case, Cause, Weight
 
 
@@ -12,15 +14,21 @@ def weigh(case: Case) -> Weight:
         return Weight(0.0)
     largest = case.window.highest("rollout.reward_abs_max")
     scale = case.setting("reward_scale") or 1.0
-    reasons = [finding.message, f"rewards reach {largest * scale:,.4g} as the critic sees them"]
+    reasons = [finding.message]
     against, confidence = [], 0.45
+    if not math.isnan(largest):
+        reasons.append(f"rewards reach {largest * scale:,.4g} as the critic sees them")
     ratio = case.window.highest("q.bound_ratio")
     if ratio <= 1.0:
         reasons.append(f"|Q| stays within its bound ({ratio:.2g}): it is scale, not divergence")
         confidence += 0.2
-    else:
+    elif ratio > 1.0:
         against.append(f"|Q| exceeded its bound ({ratio:.2g}): that is divergence")
         confidence -= 0.1
+    beyond = case.found("D042")
+    if beyond:
+        against.append(f"{beyond.message}: that is divergence")
+        confidence -= 0.3
     if largest * scale >= 100:
         confidence += 0.15
     if case.found("D010"):

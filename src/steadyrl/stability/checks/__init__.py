@@ -20,7 +20,9 @@ from steadyrl.stability.checks import (
     learning_rate_extreme,
     learning_starts_early,
     noise_extreme,
+    priority_uncorrected,
     reference_weight_extreme,
+    replay_bold,
     sampling_narrowed,
     tau_extreme,
     termination_is_free,
@@ -54,4 +56,6 @@ CHECKS = (
     reference_weight_extreme.CHECK,
     gradients_free.CHECK,
     answers_cut.CHECK,
+    replay_bold.CHECK,
+    priority_uncorrected.CHECK,
 )

@@ -60,6 +60,6 @@ RULE = Detector(
     "A clip range of 5 falls to 0.018 at a poor one. Deviations: 42 healthy bench runs (seed 4000) "
     "keep 0.16 of their first one and more; large clip ranges fall to 0.06 to 0.09",
     detect=detect,
-    traits=("acts", "on_policy"),
+    traits=("acts",),
     references=("ml-agents#281", "rsl_rl#190"),
 )

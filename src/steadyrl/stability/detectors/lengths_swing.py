@@ -7,22 +7,23 @@ from collections.abc import Mapping
 import numpy as np
 
 from steadyrl.maths.robust import reversals
+from steadyrl.stability.course import TURNS_BACK
 from steadyrl.stability.rules import Detector, Sighting
-from steadyrl.stability.window import Window
+from steadyrl.stability.window import Floats, Window
 
 NAME, CHANCE = "language.length_mean", "language.length_error"
 
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
-    """Several ways up and down by a good part of the usual length, beyond chance if that is known.
+    """Several ways up and down by a good part of the usual length, beyond chance.
 
-    Unlike rewards, lengths hardly change by chance by a quarter of their mean.
+    Where chance is not recorded, it is taken from how independent values turn back at every step.
     """
     values = window.last(NAME, int(limits["steps"]))
     if len(values) < limits["steps"]:
         return None
     errors = window.last(CHANCE, int(limits["steps"]))
-    noise = float(np.median(errors)) if len(errors) else 0.0
+    noise = float(np.median(errors)) if len(errors) else _chance(window.last(NAME))
     usual = float(np.median(values))
     least = max(limits["share"] * usual, limits["over_noise"] * noise)
     turns = reversals(values, least)
@@ -33,6 +34,15 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
         f"updates, between {values.min():.4g} and {values.max():.4g}",
         {NAME: float(values[-1]), "turns": float(turns), "least": float(values.min())},
     )
+
+
+def _chance(values: Floats) -> float:
+    """Spread of neighbours, if they turn back as independent values do; else nothing is known."""
+    steps = np.diff(values)
+    power = float((steps**2).sum())
+    if not power > 0 or float((steps[1:] * steps[:-1]).sum()) / power > TURNS_BACK:
+        return 0.0
+    return float(np.sqrt(np.mean(steps**2) / 2.0))
 
 
 RULE = Detector(
@@ -46,7 +56,8 @@ RULE = Detector(
     limits={"steps": 20, "turns": 3, "share": 0.25, "over_noise": 5.0},
     calibrated_on="six healthy runs of tiny models (PPO and GRPO, 64 to 512 samples per update, "
     "18 to 70 updates): within an eighth of their mean. A rate of 1e-3 at 64 samples: between "
-    "1.5 and 2.9 tokens within twenty updates",
+    "1.5 and 2.9 tokens within twenty updates. Three public GRPO logs: lengths that turn back as "
+    "independent values do, by a quarter and more; that is chance",
     detect=detect,
     traits=("language",),
 )

@@ -7,14 +7,17 @@ from collections.abc import Mapping
 import numpy as np
 
 from steadyrl.maths.robust import page_hinkley_drop
+from steadyrl.stability.course import FEWEST
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import (
+    EPISODES,
     TRAINING_RETURN,
     Window,
     called,
     evaluation_noise,
     objective,
     returns_of,
+    score_of,
 )
 
 
@@ -23,9 +26,13 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     name = objective(window)
     if not window.fresh(name):
         return None
+    if window.ended:
+        return _at_the_end(window, limits)
+    if name == TRAINING_RETURN:
+        return _of_episodes(window, limits)
     returns = returns_of(window, name)
     recent, many = int(limits["evaluations"]), int(limits["severe_evaluations"])
-    if len(returns) < (limits["episode_means"] if name == TRAINING_RETURN else recent + 3):
+    if len(returns) < recent + 3:
         return None
     start, best = float(np.median(returns[:2])), float(np.sort(returns)[-2])
     gained = best - start
@@ -40,12 +47,57 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
         return None
     # While there are hardly more than that, the best is one of them.
     held = ((best - returns[-many:]) / gained > limits["lost"]).all()
-    latest = float(returns[-1])
+    return _sighting(name, start, best, float(returns[-1]), severe=bool(held), fall=fall)
+
+
+def _of_episodes(window: Window, limits: Mapping[str, float]) -> Sighting | None:
+    """The same for training episodes: by blocks of the whole run, with the chance that is theirs.
+
+    A policy that knows nothing yet wanders: what it gained must be clear of the noise and must
+    have been there for a while, so that there was something to lose.
+    """
+    name = EPISODES if window.has(EPISODES) else TRAINING_RETURN
+    course = window.course(name)
+    recent, many = int(limits["evaluations"]), int(limits["severe_evaluations"])
+    if course is None or len(course.means) < limits["episode_means"]:
+        return None
+    if window.progress < limits["first_wiggles"]:
+        return None
+    gained, error = course.best - course.start, float(course.errors.max())
+    if not gained > limits["gain_over_error"] * error:
+        return None
+    lost = (course.best - course.means[-many:]) / gained
+    if not (lost[-recent:] > limits["lost"]).all():
+        return None
+    held = bool((lost > limits["lost"]).all())
+    return _sighting(name, course.start, course.best, float(course.means[-1]), severe=held)
+
+
+def _at_the_end(window: Window, limits: Mapping[str, float]) -> Sighting | None:
+    """Of a finished record: how much of the best gain its last tenth still has."""
+    judged_by = score_of(window)
+    for name in dict.fromkeys((judged_by, EPISODES, TRAINING_RETURN)):
+        course = window.course(name) if name else None
+        if name is None or course is None or course.values < FEWEST:
+            continue
+        if course.kept < 1.0 - limits["lost"]:
+            # Evaluations that hold while training episodes fall are worth a warning.
+            severe = name == judged_by
+            return _sighting(name, course.start, course.best, course.final, severe=severe)
+        if name == EPISODES:
+            break  # the running mean says the same, later
+    return None
+
+
+def _sighting(
+    name: str, start: float, best: float, latest: float, *, severe: bool, **also: float
+) -> Sighting:
+    lost = (best - latest) / (best - start)
+    said = f"{lost:.0%} of the gain is lost" if lost <= 1 else "below where it began"
     return Sighting(
-        f"the {called(name)} fell from {best:,.4g} to {latest:,.4g}: {lost[-1]:.0%} of the gain is "
-        "lost",
-        {"best": best, name: latest, "lost": float(lost[-1]), "fall": fall},
-        severity="severe" if held else "warning",
+        f"the {called(name)} fell from {best:,.4g} to {latest:,.4g}: {said}",
+        {"best": best, name: latest, "lost": lost, **also},
+        severity="severe" if severe else "warning",
     )
 
 
@@ -57,7 +109,8 @@ RULE = Detector(
     why="A policy that was learned has been destroyed; going on seldom brings it back.",
     false_alarms="Noisy evaluations of few episodes: the drop must exceed their spread.",
     reads=(),
-    any_of=("eval.return_mean", "rollout.return_mean"),
+    any_of=("eval.return_mean", "rollout.return_mean", "rollout.success_rate"),
+    looks_back=True,
     limits={
         "evaluations": 3,
         "severe_evaluations": 5,
@@ -65,9 +118,12 @@ RULE = Detector(
         "gain_over_noise": 2.0,
         "fall": 4.0,
         "episode_means": 15,
+        "gain_over_error": 6.0,
+        "first_wiggles": 0.1,
     },
     calibrated_on="62 healthy bench runs (seeds 2000, 2001): one, on the sparse task, lost all for "
-    "three evaluations and came back. Severe therefore at five, a warning at three",
+    "three evaluations and came back. Severe therefore at five, a warning at three. Training "
+    "episodes and finished records: half of 90 public runs of the SB3 zoo (docs/public-runs.md)",
     detect=detect,
     references=("stable-baselines#837", "mesozoic-labs#173"),
 )

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from steadyrl.stability.rules import Detector, Sighting
+from steadyrl.stability.standing import learned
 from steadyrl.stability.window import Window
 
 
@@ -15,6 +16,8 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
 
     A critic that hardly moves is not given the benefit of the doubt: it will not get there.
     """
+    if window.ended:
+        return _at_the_end(window, limits)
     steps = int(limits["steps"])
     if window.count("value.explained_variance") < limits["warm_up"]:
         return None
@@ -29,6 +32,21 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     return Sighting(
         f"the values explain {share:.2f} of the returns' variance",
         {"value.explained_variance": share},
+    )
+
+
+def _at_the_end(window: Window, limits: Mapping[str, float]) -> Sighting | None:
+    """Of a finished record: hardly anything was ever explained."""
+    values = window.last("value.explained_variance")
+    if len(values) < limits["recorded"] or learned(window) == "yes":
+        return None  # a policy may learn in spite of it
+    best = float(np.quantile(values[len(values) // 2 :], 0.9))
+    if not best < limits["never"]:
+        return None
+    return Sighting(
+        f"in the second half of the record the values explain {best:.2f} of the returns' variance "
+        "at best",
+        {"value.explained_variance": best},
     )
 
 
@@ -48,10 +66,14 @@ RULE = Detector(
         "ever": 0.3,
         "steps": 10,
         "warm_up": 15,
+        "recorded": 30,
+        "never": 0.08,
     },
     calibrated_on="healthy bench runs (seed 2000, 64 runs): a gentle learner at -0.01 whose critic "
     "moves by 0.03 per update; critics that moved less than 0.005 had explained 0.2 before. "
-    "Starved critics: -0.1 to 0.08, moving by 0.004 at most",
+    "Starved critics: -0.1 to 0.08, moving by 0.004 at most. Finished records: "
+    "half of 54 public logs (docs/public-runs.md)",
     detect=detect,
     traits=("acts", "on_policy"),
+    looks_back=True,
 )

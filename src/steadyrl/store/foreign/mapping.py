@@ -11,6 +11,7 @@ A signal that says less than ours is marked `weaker`; causes that rest on it los
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import resources
@@ -63,6 +64,9 @@ class NameTable(Settings):
     name: str = setting("", "what the program is called")
     tested_with: str = setting("", "versions of it")
     recognise: Names = setting((), "names of which one is enough to know the program by")
+    fallback: bool = setting(
+        False, "for loops that no other table knows; names count without case, blanks and signs"
+    )
     families: dict[Family, Names] = setting({}, "algorithms by names that only they record")
     prefixes: Names = setting((), "what may stand before every name, e.g. in TensorBoard's tags")
     steps: Names = setting((), "columns that count environment steps, best first")
@@ -73,15 +77,30 @@ class NameTable(Settings):
 
     def sources_of(self, present: Iterable[str]) -> dict[str, tuple[str, Source]]:
         """For each signal that can be had from these names: the name, and how."""
-        names = set(present)
+        names = self._as_compared(present)
         found = {}
         for signal, source in self.signals.items():
             called = [prefix + name for name in source.names for prefix in ("", *self.prefixes)]
-            name = next((name for name in called if name in names), None)
-            fits = names.issuperset(source.only_with) and names.isdisjoint(source.only_without)
+            name = next((names[name] for name in called if name in names), None)
+            fits = names.keys() >= set(source.only_with)
+            fits = fits and names.keys().isdisjoint(source.only_without)
             if name is not None and fits:
                 found[signal] = name, source
         return found
+
+    def _as_compared(self, present: Iterable[str]) -> dict[str, str]:
+        """Names there, by what they are compared as."""
+        return {normal(name) if self.fallback else name: name for name in present}
+
+    def steps_among(self, present: Iterable[str]) -> tuple[str, ...]:
+        """The columns that count environment steps, as they are written there, best first."""
+        names = self._as_compared(present)
+        return tuple(names[name] for name in self.steps if name in names)
+
+    def seconds_among(self, present: Iterable[str]) -> tuple[str, ...]:
+        """The columns of seconds, as they are written there."""
+        names = self._as_compared(present)
+        return tuple(names[name] for name in self.seconds if name in names)
 
     def family_of(self, present: Iterable[str]) -> Family:
         """The algorithm that records such names."""
@@ -151,6 +170,12 @@ def _plain(value: Any) -> bool | int | float | None:
 OWN = NameTable(name="own names")  # signals under our own names, and nothing else
 
 
+def normal(name: str) -> str:
+    """A name without case, blanks and signs: Episode Reward and episode/reward are one."""
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)
+    return re.sub(r"[^a-z0-9]+", "_", words.lower()).strip("_")
+
+
 def _any_of(alternatives: str, prefix: str, names: set[str]) -> bool:
     """Names that stand for one another are written a|b."""
     return any(prefix + name in names for name in alternatives.split("|"))
@@ -213,9 +238,13 @@ def recognised(names: Iterable[str]) -> NameTable | None:
     candidates = [
         table
         for table in built_in().values()
-        if any(p + name in present for name in table.recognise for p in ("", *table.prefixes))
+        if not table.fallback
+        and any(p + name in present for name in table.recognise for p in ("", *table.prefixes))
     ]
-    return max(candidates, key=lambda table: len(table.sources_of(present)), default=None)
+    if candidates:
+        return max(candidates, key=lambda table: len(table.sources_of(present)))
+    others = [table for table in built_in().values() if table.fallback]
+    return next((table for table in others if table.sources_of(present)), None)
 
 
 def _parse(text: str, *, source: str) -> NameTable:

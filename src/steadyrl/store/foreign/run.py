@@ -13,36 +13,39 @@ from steadyrl.core.errors import RunNotFound, StoreError
 from steadyrl.core.final import final_mean
 from steadyrl.core.foreign_config import Family, ForeignConfig
 from steadyrl.core.records import Step
-from steadyrl.core.registry import ALGORITHMS
 from steadyrl.core.run_config import EnvironmentConfig
+from steadyrl.store.foreign.beside import read_beside
 from steadyrl.store.foreign.event_folder import EventFolder, event_files
+from steadyrl.store.foreign.finding import log_files
 from steadyrl.store.foreign.mapping import (
     CONFIG,
     OTHER,
     OWN,
     NameTable,
     Source,
+    built_in,
     recognised,
     telling,
 )
+from steadyrl.store.foreign.monitors import EVALUATIONS, read_evaluations, read_monitors
+from steadyrl.store.foreign.names import Names, told
 from steadyrl.store.foreign.series import Series, running_mean, to_steps, without_restarts
 from steadyrl.store.foreign.tables import (
     Table,
     read_csv,
     read_json_lines,
-    read_monitor,
     read_trainer_state,
     to_series,
 )
 
 THIN = 1000  # Steps that a longer log is reduced to
-EPISODES = 100  # whose mean is the return of training episodes
+EPISODE = "rollout.episode_return"
 
-# What a run's folder may hold, most complete first. Monitor files are added to any of them.
 _TABLES = {
     "result.json": read_json_lines,
     "progress.csv": read_csv,
     "progress.json": read_json_lines,
+    "progress.txt": read_csv,
     "trainer_state.json": read_trainer_state,
 }
 _BY_SUFFIX = {".csv": read_csv, ".json": read_json_lines, ".jsonl": read_json_lines}
@@ -59,24 +62,28 @@ class ForeignRun:
         family: Family | None = None,
         total_env_steps: int = 0,
         settings: Mapping[str, Any] | None = None,
+        growing: bool = False,
     ) -> None:
+        """`growing`: it is still written, so that its last step is not its budget."""
         if "tfevents" in path.name and path.is_file():
             path = path.parent  # one event file: the others of its folder belong to it
         self.path = path
         self._given, self._family = mapping, family
         self._total, self._settings = total_env_steps, settings or {}
+        self._growing = growing
         self._events = EventFolder(path) if path.is_dir() else None
         self._tags: dict[str, Series] = {}
         self._seen: tuple[object, ...] = ()
         self.mapping = mapping or OWN
         self.problems: list[str] = []
         self.config = ForeignConfig()
+        self.names = Names()
         self._steps: list[Step] = []
         self.refresh()
 
     def refresh(self) -> bool:
         """Read what is new; true if anything was."""
-        files = _files(self.path)
+        files = log_files(self.path)
         if not files:
             raise RunNotFound(
                 f"{self.path}: no run here. Known are our run directories, TensorBoard event "
@@ -96,18 +103,35 @@ class ForeignRun:
         self.problems = problems
         if not self._steps:
             problems.append(_nothing(named))
-        self.config = ForeignConfig.parse(
+        self.config = self._known(named, signals)
+        return True
+
+    def _known(self, named: Mapping[str, Series], signals: Mapping[str, Series]) -> ForeignConfig:
+        """Settings, algorithm, environment and budget: as given, as logged, as files say."""
+        beside = read_beside(self.path)
+        logged = self.mapping.family_of(named)
+        if logged == "unknown" or (logged, beside.family) == ("ddpg", "td3"):
+            logged = beside.family or logged
+        last = max(self._steps[-1].taken, 0) if self._steps else 0
+        settings = {**beside.settings, **_repeated(named), **self._settings}
+        return ForeignConfig.parse(
             {
                 "source": self.mapping.name,
-                "family": self._family or self.mapping.family_of(named),
-                "total_env_steps": self._total,
-                "environment": EnvironmentConfig(id="unknown"),
-                "known": self.mapping.known({**_repeated(named), **self._settings}),
+                "family": self._family or logged,
+                "total_env_steps": self._total
+                or (beside.budget if self._growing else max(last, 0)),
+                "planned": self._total or beside.budget,
+                "environment": EnvironmentConfig(id=beside.environment or "unknown"),
+                "known": self.mapping.known(settings),
                 "weaker": self.mapping.weaker(signals),
             },
             source=str(self.path),
         )
-        return True
+
+    @property
+    def about(self) -> str:
+        """In a line: which algorithm, where, how long, and what was made of the log's names."""
+        return told(self.config, self.names, self._steps[-1].taken if self._steps else 0)
 
     def steps(self) -> Iterator[Step]:
         """All Steps."""
@@ -142,19 +166,30 @@ class ForeignRun:
         if table is not None:
             names = table.names()
             self.mapping = self._given or recognised(names) or OWN
-            steps = self.mapping.steps
-            if steps and names.isdisjoint(steps):
-                wanted = " or ".join(steps)
+            steps = self.mapping.steps_among(names)
+            if self.mapping.steps and not steps:
+                wanted = " or ".join(self.mapping.steps[:3])
                 problems.append(f"no column {wanted}: the number of the line stands for env steps.")
-            named = to_series(table.rows, steps, self.mapping.seconds)
+            named = to_series(table.rows, steps, self.mapping.seconds_among(names))
         elif self._events is not None and event_files(self.path):
             named = self._read_events(self._events)
             problems += self._events.problems()
             self.mapping = self._given or recognised(named) or OWN
+        return {**self._episodes(files, named, problems), **named}, problems
+
+    def _episodes(
+        self, files: list[Path], named: Mapping[str, Series], problems: list[str]
+    ) -> dict[str, Series]:
+        """Every training episode and every evaluation, where files beside the log hold them."""
         monitors = [file for file in files if file.name.endswith("monitor.csv")]
-        if monitors and not any("ep_rew" in name for name in named):
-            named |= _monitored(monitors, problems)
-        return named, problems
+        found = read_monitors(monitors, problems) if monitors else {}
+        if found and not named and self._given is None:
+            self.mapping = built_in()["sb3"]
+        known = self.mapping.sources_of(named)
+        for file in files:
+            if file.name == EVALUATIONS and "eval.return_mean" not in known:
+                found |= read_evaluations(file, problems)
+        return {name: series for name, series in found.items() if name not in known}
 
     def _read_events(self, folder: EventFolder) -> dict[str, Series]:
         """What is new is added to what was read; a file that was replaced is read anew."""
@@ -171,13 +206,9 @@ class ForeignRun:
         sources = self.mapping.sources_of(named)
         signals: dict[str, Series] = {}
         for signal, (name, source) in sources.items():
-            series = named[name]
-            if source.nan == "absent":
-                series = series.take(~np.isnan(series.values))
-            for other, excluded in source.unless.items():
-                if other in named:
-                    there = named[other].steps[named[other].values == excluded]
-                    series = series.take(~np.isin(series.steps, there))
+            series = _measured(named[name], source, named)
+            if source.last and signal == "rollout.return_mean":
+                signals[EPISODE] = series
             if source.last:
                 series = running_mean(series, source.last)
             factor = _factor(source, series)
@@ -189,7 +220,23 @@ class ForeignRun:
                 signals.setdefault(name, series)
             elif name not in used and telling(name):
                 signals[OTHER + name] = series
+        ours = {name for name in named if name in CATALOGUE}
+        self.names = Names(
+            {signal: name for signal, (name, _) in sources.items()} | {n: n for n in ours},
+            sorted(name for name in named if name not in used and name not in ours),
+        )
         return signals
+
+
+def _measured(series: Series, source: Source, named: Mapping[str, Series]) -> Series:
+    """A series without the moments at which it was not measured."""
+    if source.nan == "absent":
+        series = series.take(~np.isnan(series.values))
+    for other, excluded in source.unless.items():
+        if other in named:
+            there = named[other].steps[named[other].values == excluded]
+            series = series.take(~np.isin(series.steps, there))
+    return series
 
 
 def _nothing(named: Mapping[str, Series]) -> str:
@@ -214,53 +261,6 @@ def _factor(source: Source, series: Series) -> float | None:
     return 1.0 / first if first and np.isfinite(first) else None
 
 
-def find_runs(path: Path) -> list[Path]:
-    """The runs under a path: itself, or every folder below it that holds one."""
-    if path.is_file() or is_run(path):
-        return [path]
-    if not path.is_dir():
-        raise RunNotFound(f"{path}: there is no such file or folder.")
-    found = [folder for folder in sorted(path.rglob("*")) if folder.is_dir() and is_run(folder)]
-    own = {folder for folder in found if is_own(folder)}
-    # Our runs have a TensorBoard mirror inside, which is not another run.
-    outer = [folder for folder in found if own.isdisjoint(folder.parents)]
-    if not outer:
-        raise RunNotFound(f"{path}: neither a run nor a folder of runs.")
-    return _newest_checkpoints(outer)
-
-
-def _newest_checkpoints(runs: list[Path]) -> list[Path]:
-    """Of a trainer's checkpoint-N folders the last one alone: its state holds all before it."""
-    newest: dict[Path, tuple[int, Path]] = {}
-    others = []
-    for run in runs:
-        number = run.name.removeprefix("checkpoint-")
-        if number != run.name and number.isdigit():
-            newest[run.parent] = max(newest.get(run.parent, (-1, run)), (int(number), run))
-        else:
-            others.append(run)
-    return sorted([*others, *(run for _, run in newest.values())])
-
-
-def is_run(folder: Path) -> bool:
-    """Whether a folder holds a run of ours or of a program that is known here."""
-    return is_own(folder) or bool(_files(folder))
-
-
-def is_own(folder: Path) -> bool:
-    """Whether a folder holds a run of ours."""
-    config = folder / "config.yaml"
-    if not config.is_file():
-        return False
-    if any((folder / name).is_file() for name in ("steps.jsonl", "events.jsonl")):
-        return True
-    try:  # just begun, or somebody else's file of that name
-        head = config.read_text("utf-8", errors="replace")[:4096]
-    except OSError:
-        return False
-    return any(f"algorithm: {name}\n" in head for name in (*ALGORITHMS, "foreign"))
-
-
 def _stamp(file: Path) -> tuple[Path, int, int]:
     try:
         status = file.stat()
@@ -269,17 +269,9 @@ def _stamp(file: Path) -> tuple[Path, int, int]:
     return file, status.st_size, status.st_mtime_ns
 
 
-def _files(path: Path) -> list[Path]:
-    if path.is_file():
-        return [path]
-    if not path.is_dir():
-        return []
-    tables = [path / name for name in _TABLES if (path / name).is_file()]
-    return [*tables, *event_files(path), *sorted(path.glob("*monitor.csv"))]
-
-
 def _is_table(file: Path, path: Path) -> bool:
-    return file.name in _TABLES or (file == path and not file.name.endswith("monitor.csv"))
+    episodes = file.name.endswith("monitor.csv") or file.name == EVALUATIONS
+    return file.name in _TABLES or (file == path and not episodes)
 
 
 def _table(file: Path) -> Table:
@@ -287,16 +279,3 @@ def _table(file: Path) -> Table:
     if read is None:
         raise StoreError(f"{file}: neither .csv, .json nor .jsonl. Which log is it?")
     return read(file)
-
-
-def _monitored(files: list[Path], problems: list[str]) -> dict[str, Series]:
-    """Returns and lengths of training episodes from Monitor files, one per environment."""
-    rows = []
-    for file in files:
-        table = read_monitor(file)
-        problems += table.problems
-        rows += [{**row, "steps": row["steps"] * len(files)} for row in table.rows]
-    rows.sort(key=lambda row: row["steps"])
-    named = to_series(rows, ("steps",), ("t",))
-    names = {"r": "rollout.return_mean", "l": "rollout.length_mean"}
-    return {ours: running_mean(named[key], EPISODES) for key, ours in names.items() if key in named}

@@ -23,6 +23,9 @@ Places = NDArray[np.int64]
 _EPISODIC = ("rollout.", "eval.", "run.")  # recorded when something else happens than an update
 _PAUSE = 60.0  # seconds without a value, and
 _LONG = 30.0  # times as long as usual: the program was not running
+_FEW_UPDATES = 40  # rows of losses below which episodes are moments of their own
+_BETWEEN = 200  # such moments
+_EPISODES_ALONE = 250  # Steps of a log that has nothing else: few rules look, and at means
 _INTERLEAVED = 0.1  # share of backward steps above which several writers share a log
 
 
@@ -128,6 +131,8 @@ def to_steps(signals: Mapping[str, Series], *, thin: int) -> list[Step]:
     if not signals:
         return []
     anchors = _anchors(signals)
+    if all(name.startswith(_EPISODIC) for name in signals):
+        thin = min(thin, _EPISODES_ALONE)
     if len(anchors) > thin:
         size = -(-len(anchors) // thin)
         anchors = np.unique(np.append(anchors[size - 1 :: size], anchors[-1:]))
@@ -156,6 +161,11 @@ def _anchors(signals: Mapping[str, Series]) -> Places:
     chosen = updates or [series.steps for series in signals.values()]
     last = max(int(series.steps[-1]) for series in signals.values())
     anchors: Places = np.unique(np.concatenate([*chosen, np.array([last], dtype=np.int64)]))
+    episodes = signals.get("rollout.episode_return", NOTHING)
+    if len(anchors) < _FEW_UPDATES < len(episodes):
+        # A dozen rows of losses must not hide hundreds of episodes.
+        spaced = np.linspace(0, len(episodes) - 1, min(len(episodes), _BETWEEN)).astype(int)
+        anchors = np.unique(np.concatenate([anchors, episodes.steps[spaced]]))
     return anchors
 
 

@@ -46,7 +46,8 @@ def read_csv(path: Path) -> Table:
         lines.pop()  # it may be half a number
         table.problems.append(f"{path.name}: the last line is not finished and was left out.")
     try:
-        for cells in csv.DictReader(lines, restkey=""):
+        between = "\t" if lines and "\t" in lines[0] and "," not in lines[0] else ","
+        for cells in csv.DictReader(lines, restkey="", delimiter=between):
             row = {name: number(cell) for name, cell in cells.items() if name and cell}
             found = {name: value for name, value in row.items() if value is not None}
             bad += sum(value is None for value in row.values()) and not found

@@ -1,0 +1,45 @@
+"""D045: a soft actor is paid more for being random than for its rewards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from steadyrl.stability.rules import Detector, Sighting
+from steadyrl.stability.standing import learned, standing
+from steadyrl.stability.window import Window
+
+WEIGHT, LENGTH = "setting.entropy_weight", "rollout.length_mean"
+
+
+def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
+    """At the end: an entropy weight above what a step earns, in a run that has not learned."""
+    if not window.ended or window.count(WEIGHT) < limits["values"] or learned(window) == "yes":
+        return None
+    weights = window.last(WEIGHT, int(limits["values"]))
+    weight, length = float(np.median(weights)), window.latest(LENGTH)
+    earned = abs(standing(window).last) / length if length > 0 else float("nan")
+    if not weight > limits["times"] * earned:
+        return None
+    return Sighting(
+        f"the entropy weight is {weight:,.3g}; a step's reward is {earned:,.3g} in size",
+        {WEIGHT: weight, "reward_per_step": earned},
+    )
+
+
+RULE = Detector(
+    id="D045",
+    name="temperature-dominates",
+    severity="warning",
+    symptom="The entropy weight (temperature) is larger than the rewards, and nothing was learned.",
+    why="A policy that is paid more for being random than for its task stays random.",
+    false_alarms="Sparse rewards, before the first success.",
+    reads=(WEIGHT, LENGTH),
+    limits={"values": 10, "times": 1.5},
+    calibrated_on="SAC of Stable-Baselines3 on Pendulum: a tuned weight ends below 0.5 at 0.7 to 6 "
+    "per step",
+    detect=detect,
+    traits=("off_policy", "climbs_values"),
+    looks_back=True,
+)

@@ -1,0 +1,205 @@
+"""What lies beside a log: settings, environment, algorithm and budget, in others' own files.
+
+Nothing here is executed or unpickled. Python's tags in YAML are understood for ordered mappings
+and tuples; what any other tag would build is left out. Of all that is read only plain values are
+kept, and of those only what a name table knows: such files may hold secrets.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from steadyrl.core.foreign_config import Family
+from steadyrl.core.yaml_text import numbers_as_written
+
+_LARGEST = 4 << 20  # bytes of a settings file
+_ALGORITHMS: Mapping[str, Family] = {
+    "ppo": "ppo", "ppo2": "ppo", "ppolstm": "ppo", "recurrentppo": "ppo", "maskableppo": "ppo",
+    "appo": "ppo", "poca": "ppo",
+    "trpo": "trpo", "a2c": "a2c", "a3c": "a2c", "impala": "a2c", "acktr": "a2c", "vpg": "a2c",
+    "ddpg": "ddpg", "td3": "td3", "sac": "sac", "tqc": "sac", "crossq": "sac", "redq": "sac",
+    "dqn": "dqn", "qrdqn": "dqn", "c51": "dqn", "rainbow": "dqn", "apex": "dqn", "r2d2": "dqn",
+    "simpleq": "dqn", "apexdqn": "dqn", "iqn": "dqn",
+    "ars": "search", "es": "search", "cem": "search",
+    "grpo": "grpo", "rloo": "grpo",
+}  # fmt: skip
+_BUDGETS = (
+    "n_timesteps", "total_timesteps", "total_env_steps", "total_steps", "num_env_steps",
+    "timesteps_total", "max_env_steps",
+)  # fmt: skip
+_ENVIRONMENTS = ("env_id", "env", "env_name", "environment", "gym_id", "task", "env_config/id")
+_NAMES = ("algo", "algorithm", "model_class", "agent", "algo_name", "exp_name", "trainer")
+
+
+@dataclass
+class Beside:
+    """What is known of a run without its log."""
+
+    settings: dict[str, Any] = field(default_factory=dict)
+    files: list[str] = field(default_factory=list)  # that it was read from
+
+    def first(self, *names: str) -> Any:
+        """The first of these settings that is given."""
+        return next((self.settings[n] for n in names if self.settings.get(n) is not None), None)
+
+    @property
+    def family(self) -> Family | None:
+        """Which algorithm it is, if a file says so."""
+        for name in ("model_class", *_NAMES):  # HER says there what it is built upon
+            found = family_named(str(self.settings.get(name) or ""))
+            if found:
+                return found
+        return None
+
+    @property
+    def environment(self) -> str:
+        """The environment's id, or nothing."""
+        found = self.first(*_ENVIRONMENTS)
+        return found if isinstance(found, str) and len(found) < 200 else ""
+
+    @property
+    def budget(self) -> int:
+        """Environment steps planned; 0 if no file says so."""
+        found = [self.settings.get(name) for name in _BUDGETS]
+        numbers = [int(n) for n in found if isinstance(n, int | float) and 0 < n < 2**62]
+        return numbers[0] if numbers else 0
+
+
+def family_named(text: str) -> Family | None:
+    """The family of an algorithm by the name that people give it: PPO, qr-dqn, ppo_continuous."""
+    plain = re.sub(r"[^a-z0-9]", "", text.lower().rsplit(".", 1)[-1])
+    if plain in _ALGORITHMS:
+        return _ALGORITHMS[plain]
+    words = re.split(r"[^a-z0-9]+", text.lower())
+    return next((_ALGORITHMS[word] for word in words if word in _ALGORITHMS), None)
+
+
+def read_beside(folder: Path) -> Beside:
+    """Everything known that lies beside a log, the nearest file last, so that it counts."""
+    found = Beside()
+    for file, read in _candidates(folder if folder.is_dir() else folder.parent):
+        try:
+            if file.stat().st_size > _LARGEST and file.suffix != ".zip":
+                continue
+            values = read(file)
+        except (OSError, ValueError, yaml.YAMLError, zipfile.BadZipFile, RecursionError, KeyError):
+            continue
+        if values:
+            given = {name: value for name, value in values.items() if value not in (None, -1)}
+            found.settings |= given
+            found.files.append(file.name)
+    return found
+
+
+def _candidates(folder: Path) -> Iterator[tuple[Path, Callable[[Path], dict[str, Any]]]]:
+    """Files that may hold settings, and how they are read; later ones count more."""
+    inner = [p for p in sorted(folder.iterdir()) if p.is_dir()] if folder.is_dir() else []
+    for home in (folder.parent, folder):
+        for name, read in (
+            (".hydra/config.yaml", _yaml),
+            ("wandb/latest-run/files/config.yaml", _wandb),
+            ("files/config.yaml", _wandb),
+            ("params.json", _json),
+            ("hyperparams.yaml", _yaml),
+            ("hyperparameters.yaml", _yaml),
+        ):
+            if (home / name).is_file():
+                yield home / name, read
+    for name, read in (("args.json", _json), ("config.json", _json), ("config.yaml", _wandb)):
+        if (folder / name).is_file():
+            yield folder / name, read
+    for home in (*(p for p in inner if p.name in folder.name), folder):
+        for name in ("args.yml", "config.yml"):
+            if (home / name).is_file():
+                yield home / name, _yaml
+    for file in sorted(folder.glob("*.zip"))[:1]:
+        yield file, _model_zip
+
+
+class _Loader(yaml.SafeLoader):
+    """Plain containers, ordered mappings and tuples; whatever else a tag asks for is nothing."""
+
+
+def _ordered(loader: _Loader, node: yaml.Node) -> dict[Any, Any]:
+    if not isinstance(node, yaml.SequenceNode) or not node.value:
+        return {}
+    pairs = loader.construct_sequence(node, deep=True)[0]
+    return {pair[0]: pair[1] for pair in pairs if isinstance(pair, list) and len(pair) == 2}
+
+
+def _tuple(loader: _Loader, node: yaml.Node) -> tuple[Any, ...]:
+    if not isinstance(node, yaml.SequenceNode):
+        return ()
+    return tuple(loader.construct_sequence(node, deep=True))
+
+
+def _nothing(_loader: _Loader, _suffix: str, _node: yaml.Node) -> None:
+    return None
+
+
+numbers_as_written(_Loader)
+_Loader.add_constructor("tag:yaml.org,2002:python/object/apply:collections.OrderedDict", _ordered)
+_Loader.add_constructor("tag:yaml.org,2002:python/tuple", _tuple)
+_Loader.add_multi_constructor("tag:yaml.org,2002:python/", _nothing)
+_Loader.add_multi_constructor("!", _nothing)
+
+
+def _yaml(file: Path) -> dict[str, Any]:
+    # Safe: _Loader is a SafeLoader that builds nothing but plain containers.
+    return _flat(yaml.load(file.read_text("utf-8", errors="replace"), Loader=_Loader))
+
+
+def _wandb(file: Path) -> dict[str, Any]:
+    """Weights & Biases writes {name: {value: ...}}."""
+    found = yaml.load(file.read_text("utf-8", errors="replace"), Loader=_Loader)
+    if not isinstance(found, dict):
+        return {}
+    opened = {
+        n: v["value"] if isinstance(v, dict) and "value" in v else v for n, v in found.items()
+    }
+    return _flat(opened)
+
+
+def _json(file: Path) -> dict[str, Any]:
+    return _flat(json.loads(file.read_text("utf-8", errors="replace")))
+
+
+def _model_zip(file: Path) -> dict[str, Any]:
+    """The JSON in a Stable-Baselines3 model: its plain values; what is pickled stays closed."""
+    with zipfile.ZipFile(file) as archive:
+        if archive.getinfo("data").file_size > _LARGEST:
+            return {}
+        found = json.loads(archive.read("data"))
+    if not isinstance(found, dict):
+        return {}
+    hidden = ("_total_timesteps", "num_timesteps")
+    plain = {n: v for n, v in found.items() if isinstance(v, bool | int | float | str)}
+    values = {n: v for n, v in plain.items() if not n.startswith("_") and n not in hidden}
+    policy = found.get("policy_class")
+    module = str(policy.get("__module__", "")) if isinstance(policy, dict) else ""
+    kind = next((word for word in reversed(module.split(".")) if family_named(word)), "")
+    planned = found.get("_total_timesteps")
+    extra = {"algo": kind or None, "n_timesteps": planned}
+    return {**values, **{n: v for n, v in extra.items() if isinstance(v, str | int)}}
+
+
+def _flat(values: Any, prefix: str = "", depth: int = 0) -> dict[str, Any]:
+    """Nested settings as a/b/c, and each under its last name too where that is free."""
+    if not isinstance(values, dict) or depth > 6:
+        return {}
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, dict):
+            inner = _flat(value, f"{prefix}{name}/", depth + 1)
+            found = {**{n.rsplit("/", 1)[-1]: v for n, v in inner.items()}, **inner, **found}
+        elif isinstance(value, bool | int | float | str):
+            found[f"{prefix}{name}"] = value
+    return found

@@ -1,0 +1,154 @@
+"""How a return went: learned or not, kept or lost, and the dips that were left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from steadyrl.core.records import Finding, Step
+from steadyrl.core.traits import ENV_STEPS
+from steadyrl.stability.course import FEWEST, MOST, Blocks, Course
+from steadyrl.stability.detectors import DEFAULT
+from steadyrl.stability.standing import learned, passed, standing
+from steadyrl.stability.window import EPISODES, TRAINING_RETURN, Window, score_of
+from tests.rules.traces import trace_of
+
+NOISE = np.random.default_rng(7).standard_normal(20_000)
+
+
+def course_of(values: Sequence[float]) -> Course:
+    blocks = Blocks()
+    for at, value in enumerate(values):
+        blocks.append(10 * (at + 1), value)
+    return blocks.course()
+
+
+def window_of(**signals: Sequence[float]) -> Window:
+    window = Window()
+    columns = {name.replace("__", "."): values for name, values in signals.items()}
+    for at in range(max(map(len, columns.values()))):
+        here = {name: float(v[at]) for name, v in columns.items() if at < len(v)}
+        window.append(Step(at + 1, 10 * (at + 1), 0.0, here))
+    return window
+
+
+def level(height: float, count: int, spread: float = 1.0, at: int = 0) -> list[float]:
+    return [height + spread * float(value) for value in NOISE[at : at + count]]
+
+
+def test_a_short_course_is_kept_as_it_is() -> None:
+    values = level(0.0, MOST - 1)
+    assert course_of(values).means.tolist() == pytest.approx(values)
+
+
+@pytest.mark.parametrize("count", [MOST, 100, 1000, 20_000])
+def test_a_long_course_keeps_its_mean_and_its_end_in_few_blocks(count: int) -> None:
+    course = course_of(NOISE[:count].tolist())
+    assert MOST / 2 <= len(course.means) <= MOST
+    assert course.values == count
+    whole = int(course.sizes.sum())
+    assert float((course.means * course.sizes).sum()) == pytest.approx(NOISE[:whole].sum())
+
+
+def test_what_is_not_finite_says_nothing_of_how_high_a_return_is() -> None:
+    values = [1.0, float("nan"), 2.0, float("inf"), 3.0]
+    assert course_of(values).means.tolist() == [1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("count", [30, 300])
+def test_chance_alone_is_not_called_learning(seed: int, count: int) -> None:
+    values = np.random.default_rng(seed).standard_normal(count)
+    assert course_of(values.tolist()).learned != "yes"
+
+
+def test_a_running_mean_that_wanders_is_not_called_learning() -> None:
+    found = []
+    for seed in range(20):
+        values = np.random.default_rng(seed).standard_normal(400)
+        means = np.convolve(values, np.ones(100) / 100, mode="valid")[::5]
+        found.append(course_of(means.tolist()).learned)
+    assert found.count("yes") <= 2
+
+
+@pytest.mark.parametrize("count", [30, 300, 3000])
+def test_a_rise_beyond_the_noise_is_learning(count: int) -> None:
+    rise = np.linspace(0.0, 8.0, count) + NOISE[:count]
+    assert course_of(rise.tolist()).learned == "yes"
+
+
+def test_a_constant_return_is_not_learning_and_a_few_values_tell_nothing() -> None:
+    assert course_of([-50.0] * 300).learned == "no"
+    assert course_of([1.0, 2.0, 3.0]).learned == "cannot tell"
+    assert course_of(list(map(float, range(FEWEST)))).learned == "yes"
+
+
+def test_a_return_below_its_beginning_is_not_learning() -> None:
+    assert course_of([*level(0.0, 100), *level(-50.0, 300, at=100)]).learned == "no"
+
+
+def test_what_is_kept_is_measured_by_the_best_and_by_the_end() -> None:
+    lost = course_of([*level(0.0, 50), *level(100.0, 100, at=50), *level(20.0, 100, at=150)])
+    assert lost.kept == pytest.approx(0.2, abs=0.05)
+    assert course_of(level(5.0, 200)).kept != course_of(level(5.0, 200)).kept  # nothing gained
+
+
+def test_a_dip_is_told_with_its_dates_once_it_is_over() -> None:
+    parts = [
+        *level(0.0, 40), *level(100.0, 60, at=40), *level(10.0, 30, at=100), *level(100.0, 70)
+    ]  # fmt: skip
+    (dip,) = course_of(parts).dips
+    assert dip.begun == pytest.approx(1040, abs=60)
+    assert dip.over == pytest.approx(1340, abs=60)
+    assert dip.lost == pytest.approx(0.9, abs=0.05)
+    assert course_of(parts[:130]).dips == []
+
+
+def test_the_first_wiggles_of_a_policy_that_knows_nothing_are_no_dips() -> None:
+    wiggles = [*level(0.0, 10), *level(8.0, 10, at=10), *level(0.0, 10, at=20)]
+    assert course_of([*wiggles, *level(100.0, 100, at=30)]).dips == []
+
+
+def test_evaluations_are_what_a_run_is_judged_by_if_there_are_enough_of_them() -> None:
+    rollouts = {"rollout__return_mean": level(0.0, 40), "rollout__episode_return": level(0.0, 40)}
+    assert score_of(window_of(**rollouts)) == EPISODES
+    assert score_of(window_of(**rollouts, eval__return_mean=level(0.0, 5))) == EPISODES
+    assert score_of(window_of(**rollouts, eval__return_mean=level(0.0, 12))) == "eval.return_mean"
+    assert score_of(window_of(rollout__return_mean=[1.0])) == TRAINING_RETURN
+    assert score_of(window_of(policy__kl=[1.0])) is None
+
+
+def test_a_fast_learner_with_flat_evaluations_has_learned() -> None:
+    rising = np.linspace(0.0, 100.0, 100).tolist()
+    assert learned(window_of(eval__return_mean=level(90.0, 20), rollout__return_mean=rising)) == (
+        "yes"
+    )
+    assert learned(window_of(eval__return_mean=level(90.0, 20))) == "no"
+
+
+def test_a_standing_is_told_in_a_sentence() -> None:
+    rising = window_of(eval__return_mean=np.linspace(0.0, 100.0, 60).tolist())
+    how = standing(rising)
+    assert how.well
+    assert "it learned" in how.sentence
+    assert "60 values" in how.sentence
+    assert standing(window_of(policy__kl=[1.0])).sentence.startswith("no return")
+    assert how.told_dips(ENV_STEPS) == []
+
+
+def test_a_finding_has_passed_only_if_the_run_stands_well_and_the_rule_is_silent() -> None:
+    rules = [rule for rule in DEFAULT if rule.id in ("D005", "D007")]
+    jump = [1100.0] * 20 + [5.0]
+    for best, gone in ((15, {"D007"}), (0, set())):
+        window, found = Window(6000), list[Finding]()
+        returns = [-100.0 + 5.0 * min(i, best) for i in range(60)]
+        steps = trace_of({"td__target_std": jump, "q__mean": 5.0, "eval__return_mean": returns})
+        for step in steps:
+            window.append(step)
+            sightings = [(r, r.detect(window, r.limits)) for r in rules]
+            found += [rule.finding(step, seen) for rule, seen in sightings if seen]
+        window.ended = True
+        assert {finding.rule for finding in found} == {"D007"}
+        assert passed(rules, found, window) == gone
