@@ -16,7 +16,7 @@ from steadyrl.core.foreign_config import Family, ForeignConfig
 from steadyrl.core.records import Evidence, Finding, Intervention
 from steadyrl.core.run_config import Limits, RunConfig
 from steadyrl.stability.diagnose import undecided
-from steadyrl.stability.enough import READABLE, doubts, missing_steps, not_learned
+from steadyrl.stability.enough import READABLE, doubts, missing_steps, not_learned, too_short
 from steadyrl.stability.limits import SETS
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.prescribe import prescriptions
@@ -207,7 +207,7 @@ def _judged(
     gone, how = _passed(monitor, said["status"]), standing(window)
     window.ended = False
     if foreign:
-        said["doubts"] = [*said["doubts"], *not_learned(how)]
+        said["doubts"] = [*said["doubts"], *too_short(window, config), *not_learned(how)]
     diagnoses = monitor.diagnose(probes, without=gone & OF_THE_RETURN)
     findings = [finding for finding in monitor.findings if finding.concerns == "training"]
     causes = [diagnosis for diagnosis in diagnoses if diagnosis.concerns == "training"]

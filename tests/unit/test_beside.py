@@ -182,6 +182,13 @@ def test_a_run_without_a_return_cannot_be_called_healthy(tmp_path: Path) -> None
     assert 0 < able < all_rules
 
 
+def test_a_thousand_steps_are_too_few_to_be_called_healthy(tmp_path: Path) -> None:
+    run = zoo(tmp_path, [float(n) for n in range(60)])
+    assert judge(ForeignRun(run)).headline == "healthy"
+    monitor(run / "0.monitor.csv", [float(n) for n in range(60)], length=20)
+    assert "1,200 env steps are too few" in judge(ForeignRun(run)).sentence
+
+
 def test_an_unknown_algorithm_is_given_no_cause_of_a_certain_kind(tmp_path: Path) -> None:
     collapsed = [*[float(n) for n in range(100)], *[0.0] * 300]
     verdict = judge(ForeignRun(monitor(tmp_path / "monitor.csv", collapsed).parent))

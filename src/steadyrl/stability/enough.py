@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.course import FEWEST
 from steadyrl.stability.rules import Detector
 from steadyrl.stability.standing import Standing
 from steadyrl.stability.window import Window
 
 ENOUGH = 10  # values that a rule about training has had to look at
+FEWEST_TAKEN = 2000  # env steps of a run of which anything is said
 READABLE = 0.9  # share of the Steps that can be read
 
 
@@ -27,6 +29,14 @@ def doubts(window: Window, rules: Iterable[Detector]) -> list[str]:
     if window.latest("train.updates") == 0:
         return ["no update was made"]
     return []
+
+
+def too_short(window: Window, config: RunConfig) -> list[str]:
+    """Of a run that acts: whether it had time to learn anything."""
+    taken = window.step.taken if window.step else 0
+    if "acts" not in (config.traits or ()) or taken >= FEWEST_TAKEN:
+        return []
+    return [f"{config.unit.of(taken)} are too few to learn any task that is known"]
 
 
 def not_learned(standing: Standing) -> list[str]:

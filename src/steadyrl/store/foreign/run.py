@@ -29,7 +29,7 @@ from steadyrl.store.foreign.mapping import (
 )
 from steadyrl.store.foreign.monitors import EVALUATIONS, read_evaluations, read_monitors
 from steadyrl.store.foreign.names import Names, told
-from steadyrl.store.foreign.series import Series, running_mean, to_steps, without_restarts
+from steadyrl.store.foreign.series import Series, running_mean, to_steps, unlooped, without_restarts
 from steadyrl.store.foreign.tables import (
     Table,
     read_csv,
@@ -95,6 +95,9 @@ class ForeignRun:
             return False
         self._seen = seen
         named, problems = self._read(files)
+        named, loops = unlooped(named)
+        if loops:
+            problems.append(f"its steps begin anew {loops} times: counted on, as one run.")
         signals = self._translate(named)
         signals, replaced = without_restarts(signals)
         if replaced:
