@@ -1,7 +1,4 @@
-"""The one place that judges a run: findings and causes, worked out again from its files alone.
-
-Commands, reports, rescues and the bench all judge through here: same window, same verdict.
-"""
+"""The one place that judges a run, from its files alone: same window, same verdict for all."""
 
 from __future__ import annotations
 
@@ -20,6 +17,7 @@ from steadyrl.stability.enough import READABLE, doubts, missing_steps, not_learn
 from steadyrl.stability.limits import SETS
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.prescribe import prescriptions
+from steadyrl.stability.references import reference
 from steadyrl.stability.rules import Case
 from steadyrl.stability.standing import OF_THE_RETURN, passed, standing
 from steadyrl.stability.window import Window
@@ -200,24 +198,26 @@ def _judged(
     monitor: Monitor, config: RunConfig, probes: Mapping[str, Evidence], **said: Any
 ) -> Judged:
     """The verdict on what a monitor has seen: training and machine apart."""
-    window, foreign = monitor.window, isinstance(config, ForeignConfig)
+    window = monitor.window
     window.ended = said["status"] != "going"
-    if foreign and window.ended:
+    if window.ended and isinstance(config, ForeignConfig):
         monitor.look_back()
     gone, how = _passed(monitor, said["status"]), standing(window)
     window.ended = False
-    if foreign:
-        said["doubts"] = [*said["doubts"], *too_short(window, config), *not_learned(how)]
+    if isinstance(config, ForeignConfig):
+        known = reference(config.environment.id, config.family, how.first, how.last)
+        said["reference"] = known.sentence if known else ""
+        said["doubts"] = [*said["doubts"], *too_short(window, config), *not_learned(how, known)]
     diagnoses = monitor.diagnose(probes, without=gone & OF_THE_RETURN)
-    findings = [finding for finding in monitor.findings if finding.concerns == "training"]
-    causes = [diagnosis for diagnosis in diagnoses if diagnosis.concerns == "training"]
+    findings = [f for f in monitor.findings if f.concerns == "training"]
+    causes = [d for d in diagnoses if d.concerns == "training"]
     case = Case(findings=findings, window=window, config=config, probes=probes)
     verdict = Verdict(
         findings=findings,
         diagnoses=causes,
         undecided=[] if causes else undecided(case),
         unmeasured=monitor.unmeasured(),
-        machine=[finding for finding in monitor.findings if finding.concerns == "machine"],
+        machine=[f for f in monitor.findings if f.concerns == "machine"],
         machine_diagnoses=[d for d in diagnoses if d.concerns == "machine"],
         unit=config.unit,
         changes=prescriptions(diagnoses, config, window, names_of_settings(config)),

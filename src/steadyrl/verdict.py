@@ -46,6 +46,7 @@ class Verdict:
     passed: Collection[str] = ()  # rules whose findings were left behind
     looked: tuple[int, int] = (0, 0)  # rules about training that could look, and of how many
     about: str = ""  # of another program's run: what was read of it
+    reference: str = ""  # how far it came, by what others reached in its environment
 
     @property
     def headline(self) -> Headline:
@@ -134,4 +135,5 @@ class Verdict:
             "passed": sorted(self.passed),
             "rules_that_looked": list(self.looked),
             "about": self.about,
+            "reference": self.reference,
         }

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.course import FEWEST
+from steadyrl.stability.references import Reference
 from steadyrl.stability.rules import Detector
 from steadyrl.stability.standing import Standing
 from steadyrl.stability.window import Window
@@ -39,12 +40,14 @@ def too_short(window: Window, config: RunConfig) -> list[str]:
     return [f"{config.unit.of(taken)} are too few to learn any task that is known"]
 
 
-def not_learned(standing: Standing) -> list[str]:
+def not_learned(standing: Standing, known: Reference | None = None) -> list[str]:
     """Why another program's run cannot be called healthy: nothing shows that it learned."""
     if not standing.score:
         return ["no return or other score was recorded"]
     if standing.values < FEWEST:
         return [f"the {standing.score} has {standing.values} values, {FEWEST} are needed"]
+    if known is not None and known.at_random:
+        return [f"{standing.last:,.4g} is about what a random policy gets ({known.random:,.4g})"]
     if standing.learned == "yes":
         return []
     return [
