@@ -116,6 +116,7 @@ def _judged_foreign(run: ForeignRun, config: RunConfig) -> Judged:
         source=run.config.source,
         problems=run.problems,
         about=run.about,
+        unfinished=run.unfinished,
         advice={name: text for name in lacking if (text := hints.get(name, hints.get("default")))},
     )
 
