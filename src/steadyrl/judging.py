@@ -12,17 +12,17 @@ from steadyrl.core.coarsen import coarsen, columns_of
 from steadyrl.core.foreign_config import Family, ForeignConfig
 from steadyrl.core.records import Evidence, Finding, Intervention
 from steadyrl.core.run_config import Limits, RunConfig
+from steadyrl.stability.against_others import against_others
 from steadyrl.stability.diagnose import undecided
-from steadyrl.stability.enough import READABLE, doubts, missing_steps, not_learned, too_short
+from steadyrl.stability.enough import READABLE, doubts, missing_steps
 from steadyrl.stability.limits import SETS
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.prescribe import prescriptions
-from steadyrl.stability.references import reference
 from steadyrl.stability.rules import Case
 from steadyrl.stability.standing import OF_THE_RETURN, passed, standing
 from steadyrl.stability.window import Window
 from steadyrl.store.foreign.finding import is_own
-from steadyrl.store.foreign.mapping import built_in, load_table
+from steadyrl.store.foreign.mapping import load_table, names_of_settings
 from steadyrl.store.foreign.run import ForeignRun
 from steadyrl.store.reader import RunReader
 from steadyrl.verdict import UNDISTURBED, Verdict
@@ -203,12 +203,11 @@ def _judged(
     window.ended = said["status"] != "going"
     if window.ended and isinstance(config, ForeignConfig):
         monitor.look_back()
-    gone, how = _passed(monitor, said["status"]), standing(window)
-    window.ended = False
+    how = standing(window)
     if isinstance(config, ForeignConfig):
-        known = reference(config.environment.id, config.family, how.first, how.last)
-        said["reference"] = known.sentence if known else ""
-        said["doubts"] = [*said["doubts"], *too_short(window, config), *not_learned(how, known)]
+        said |= against_others(monitor, config, how, said["doubts"])
+    gone = _passed(monitor, said["status"])
+    window.ended = False
     diagnoses = monitor.diagnose(probes, without=gone & OF_THE_RETURN)
     findings = [f for f in monitor.findings if f.concerns == "training"]
     causes = [d for d in diagnoses if d.concerns == "training"]
@@ -235,14 +234,8 @@ def _passed(monitor: Monitor, status: str) -> set[str]:
     if not monitor.window.ended or status not in UNDISTURBED:
         return set()
     theirs = isinstance(monitor.config, ForeignConfig)
-    return passed(monitor.detectors, monitor.findings, monitor.window, foreign=theirs)
-
-
-def names_of_settings(config: RunConfig) -> Mapping[str, str]:
-    """What the program that trained the run calls our settings."""
-    source = config.recorded_by
-    table = next((t for t in built_in().values() if source and source.startswith(t.name)), None)
-    return table.settings if table else {}
+    gone = passed(monitor.detectors, monitor.findings, monitor.window, foreign=theirs)
+    return gone - monitor.certain
 
 
 def _ending(store: RunReader, summary: Mapping[str, Any], last: int) -> tuple[str, str]:
