@@ -68,8 +68,8 @@ class Monitor:
             if rule.looks_back and rule.id not in self._spoken and not rule.lacks(self.window):
                 sighting = rule.detect(self.window, rule.limits)
                 if sighting is not None and step is not None:
+                    # Not noted as spoken: a run that goes on is looked back on again.
                     self.findings.append(rule.finding(step, sighting))
-                    self._spoken[rule.id] = SEVERITIES.index(self.findings[-1].severity)
 
     def tell_at_end(self, identity: str, message: str) -> None:
         """Take what is known of a finished record by other means as a rule's last word."""
