@@ -45,10 +45,8 @@ def contract_concerns(environment: EnvironmentConfig, seed: int) -> list[Concern
 
 
 def _severity(kind: str) -> Severity:
-    """Suspicions may hold in a sound environment too."""
-    if kind in SUSPICIONS:
-        return "note"
-    return "warning" if kind in LIVABLE else "severe"
+    """Training can live with some of it, and suspicions may hold in a sound environment too."""
+    return "warning" if kind in (*LIVABLE, *SUSPICIONS) else "severe"
 
 
 def _play(env: CheckedEnv, id_: str, seed: int) -> None:
