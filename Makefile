@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: docs demo demo-language test test-slow test-numerics test-mutants check check-types check-rest format bench-env bench-speed bench-learning bench-faults bench-overhead bench-foreign bench-public bench-executor bench-ray bench-on-policy bench-cloning bench-imitation-env clean help
+.PHONY: docs demo demo-language test test-slow test-numerics test-mutants check check-types check-rest format bench-env bench-speed bench-learning bench-faults bench-overhead bench-foreign bench-public bench-executor bench-ray bench-on-policy bench-cloning bench-imitation-env vendor clean help
 
 help:
 	@echo "make demo         set up, rescue a collapsed run in about four minutes, write its report"
@@ -14,6 +14,7 @@ help:
 	@echo "make test-mutants how many small faults, put into what judges runs, the tests notice; hours"
 	@echo "make check        ruff, format, mypy, import directions"
 	@echo "make format       let ruff rewrite"
+	@echo "make vendor       build the viewer's vendored JavaScript and compare it (needs Node)"
 	@echo "make docs         generate docs/rules.md from the rules"
 	@echo "make bench-faults the fault bench, an hour on two cores; bench-overhead: what watching costs"
 	@echo "make bench-foreign other people's runs: reader, callback, faults; an hour on two cores"
@@ -60,6 +61,9 @@ check-rest: $(READY)
 format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+vendor: $(READY)
+	$(BIN)/python vendor/build.py
 
 docs: $(READY)
 	$(BIN)/steadyrl rules --markdown > docs/rules.md
