@@ -6,45 +6,61 @@ import re
 import threading
 import time
 from collections.abc import Collection, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from steadyrl.core.errors import SteadyError
 from steadyrl.dashboard.folder import Folder, Found
 from steadyrl.judging import open_run
-from steadyrl.views.run import RunView, run_view
+from steadyrl.views.brief import Brief, brief
 
 EVERY = 1.0  # seconds between two looks at the disk
 WALK = 5.0  # seconds between two searches for new runs
-SPARK = 48  # points of a row's small curve
+RUNS = ("run", "foreign")
+UNKNOWN: dict[str, Any] = {
+    "tone": "",
+    "headline": "...",
+    "told": "",
+    "onset": None,
+    "cause": "",
+    "confidence": None,
+    "spark": None,
+    "eta_seconds": None,
+    "taken": 0,
+    "budget": 0,
+}
 ORDER = {"bad": 0, "doubtful": 1, "unknown": 2, "": 3, "good": 4}
 Stamp = tuple[tuple[int, int], ...]
 
 
-@dataclass
+@dataclass(frozen=True)
 class Row:
-    """One run of the fleet."""
+    """One run of the fleet; what is said of it comes when it was judged."""
 
     id: str
     name: str
-    group: str  # its name without the seed
     kind: str
     heard: float
-    tone: str = ""
-    headline: str = "..."
-    onset: int | None = None
-    cause: str = ""
-    confidence: float | None = None
-    spark: list[float | None] | None = None
-    eta_seconds: float | None = None
-    taken: int = 0
-    budget: int = 0
-    told: str = ""
+    brief: Brief | None = None
+    problem: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
-        return asdict(self)
+        said = {**UNKNOWN, "heard": self.heard, "told": self.problem}
+        if self.problem:
+            said["headline"] = "cannot be read"
+        elif self.kind not in RUNS:
+            said["headline"] = self.kind
+        if self.brief:
+            said = self.brief.to_json()
+        return {
+            "id": self.id,
+            "name": self.name,
+            "group": group_of(self.name),  # its name without the seed
+            "kind": self.kind,
+            **said,
+        }
 
 
 class Fleet:
@@ -105,7 +121,7 @@ class Fleet:
             self.found = found
             for identity, one in found.items():
                 if identity not in self.rows:
-                    self._put(Row(identity, one.name, group_of(one.name), one.kind, _heard(one)))
+                    self._put(Row(identity, one.name, one.kind, _heard(one)))
 
     def _put(self, row: Row) -> None:
         self.version += 1
@@ -121,27 +137,14 @@ class Fleet:
 
     def _judge(self, one: Found) -> None:
         self._stamps[one.id] = stamp(one)
-        row = Row(one.id, one.name, group_of(one.name), one.kind, _heard(one))
-        if one.kind in ("run", "foreign"):
+        said, problem = None, ""
+        if one.kind in RUNS:
             try:
-                _fill(row, run_view(open_run(one.path), one.name, points=SPARK))
+                said = brief(open_run(one.path))
             except (SteadyError, OSError, ValueError, KeyError, TypeError) as error:
-                row.headline, row.told = "cannot be read", str(error)
-        else:
-            row.headline = one.kind
+                problem = str(error)
         with self._lock:
-            self._put(row)
-
-
-def _fill(row: Row, view: RunView) -> None:
-    row.tone, row.headline, row.told = view.tone, view.headline, " ".join(view.told[:2])
-    row.onset, row.taken, row.budget = view.onset, view.taken, view.budget
-    row.eta_seconds, row.heard = view.eta_seconds, view.heard
-    if view.causes:
-        row.cause = f"{view.causes[0].id} {view.causes[0].name}"
-        row.confidence = view.causes[0].confidence
-    if view.main:
-        row.spark = list(view.curves[view.main[0][0]].y)[-2 * SPARK :]
+            self._put(Row(one.id, one.name, one.kind, _heard(one), said, problem))
 
 
 def worst_first(rows: Collection[dict[str, Any]]) -> list[dict[str, Any]]:

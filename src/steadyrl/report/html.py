@@ -14,7 +14,7 @@ from steadyrl.views.pages import Page, table
 from steadyrl.views.run import RunView, run_view
 
 FEW = 3  # runs that a page draws in full detail
-POINTS = 600  # of a curve where there are more
+POINTS = 480  # of a curve where there are more: charts are a third of the page wide
 
 
 def write_report(stores: Sequence[Recorded], output: Path | None = None) -> Path:
@@ -37,7 +37,7 @@ def runs_page(stores: Sequence[Recorded]) -> Page:
     if len(runs) == 1:
         return Page(kind="run", title=title, runs=runs)
     rows = [(run.name, run.headline, _since(run), _cause(run), *run.told[:1]) for run in runs]
-    head = ("run", "verdict", "since", "cause", "")
+    head = ("run", "verdict", "since", "cause", "in words")
     return Page(kind="runs", title=title, runs=runs, blocks=[table("Verdicts", head, rows)])
 
 

@@ -13,7 +13,7 @@ from steadyrl.core.coarsen import Columns, coarsen, columns_of
 from steadyrl.core.records import without_nan
 from steadyrl.core.signals import CATALOGUE
 from steadyrl.core.traits import Unit
-from steadyrl.judging import BLOCKS, Judged, Recorded, judged
+from steadyrl.judging import BLOCKS, Judged, Recorded, judged, judged_as_seen, observe
 from steadyrl.stability.checklists import go_through
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.window import objective, score_of
@@ -28,6 +28,7 @@ from steadyrl.views.settings import SettingShown, settings_of
 
 LENGTHS = ("eval.length_mean", "rollout.length_mean", "language.length_mean")
 RETURNS = ("eval.return_mean", "rollout.return_mean")
+MANY = 20_000  # Steps that the checklist looks at one by one
 CHECKED = {True: "passed", False: "failed", None: "not measured"}
 
 
@@ -125,13 +126,14 @@ class RunView:
 
 def run_view(store: Recorded, name: str, *, points: int = POINTS) -> RunView:
     """Read, judge and lay out a run."""
-    found = judged(store)
-    records = (
-        store.step_records()
-        if isinstance(store, RunReader)
-        else (step.to_json() for step in store.steps())
-    )
-    return lay_out(store, name, found, columns_of(records), points=points)
+    if not isinstance(store, RunReader):
+        columns = columns_of(step.to_json() for step in store.steps())
+        return lay_out(store, name, judged(store), columns, points=points)
+    config = store.config_in_force()
+    seen = observe(store, config)
+    found = judged_as_seen(store, config, seen)
+    columns = seen.columns or columns_of(store.step_records())
+    return lay_out(store, name, found, columns, points=points)
 
 
 def lay_out(
@@ -159,7 +161,7 @@ def lay_out(
         status=verdict.status,
         taken=taken,
         budget=found.config.budget or 0,
-        eta_seconds=_eta(verdict, taken, seconds, found.config.budget),
+        eta_seconds=eta(verdict, taken, seconds, found.config.budget),
         heard=heard(store),
         findings=findings,
         causes=causes_of(verdict.diagnoses, found, curves),
@@ -171,7 +173,7 @@ def lay_out(
         main=main,
         judged_by=objective(found.window),
         signals=_signals(curves, bands, findings),
-        checklist=_checklist(store, found),
+        checklist=_checklist(store, found, columns),
         settings=settings,
         compared_with=compared_with,
         events=events_of(events, columns),
@@ -310,7 +312,8 @@ def duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
-def _eta(verdict: Verdict, taken: int, seconds: float, budget: int | None) -> float | None:
+def eta(verdict: Verdict, taken: int, seconds: float, budget: int | None) -> float | None:
+    """Seconds until the budget is used, at the rate so far."""
     if verdict.status != "going" or not budget or not taken or budget <= taken:
         return None
     return (budget - taken) * seconds / taken
@@ -324,11 +327,14 @@ def _unmeasured(verdict: Verdict) -> list[tuple[str, list[str]]]:
     return list(grouped.items())
 
 
-def _checklist(store: Recorded, found: Judged) -> list[tuple[str, str, str, str]]:
+def _checklist(
+    store: Recorded, found: Judged, columns: Columns | None
+) -> list[tuple[str, str, str, str]]:
     """Of other programs' runs the budget is seldom known."""
-    if not isinstance(store, RunReader) or not found.config.budget:
+    if not isinstance(store, RunReader) or not found.config.budget or columns is None:
         return []
-    lines = go_through(found.config, list(store.steps()), found.verdict.findings)
+    steps = coarsen(columns, max(1, -(-len(columns.heads) // MANY)))
+    lines = go_through(found.config, steps, found.verdict.findings)
     return [(line.phase, CHECKED[line.passed], line.statement, line.seen) for line in lines]
 
 

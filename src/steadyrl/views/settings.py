@@ -49,9 +49,8 @@ def _nearest(settings: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
     """The preset of the same algorithm and task that has the most settings in common."""
     same = {
         name: values
-        for name, values in _presets().items()
-        if values.get("algorithm") == settings.get("algorithm")
-        and values.get("environment.id") == settings.get("environment.id")
+        for name, values in _presets(str(settings.get("algorithm"))).items()
+        if values.get("environment.id") == settings.get("environment.id")
     }
     apart = {n: sum(settings.get(k) != v for k, v in values.items()) for n, values in same.items()}
     name = min(apart, key=lambda n: apart[n], default="")
@@ -59,9 +58,9 @@ def _nearest(settings: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
 
 
 @cache
-def _presets() -> dict[str, dict[str, Any]]:
+def _presets(algorithm: str) -> dict[str, dict[str, Any]]:
     found = {}
-    for name in preset_names():
+    for name in (name for name in preset_names() if name.startswith(f"{algorithm}/")):
         config = _loaded(name)
         if config is not None:
             found[name] = dict(flatten(config.shown()))

@@ -1,7 +1,7 @@
 // What pages about several runs are made of.
 function Table({ block }) {
   return html`${block.title && html`<h2>${block.title}</h2>`}${block.about && html`<p class="soft">${block.about}</p>`}
-    <div class="scroll" tabindex="0"><table class="wide"><thead><tr>${block.head.map((title) => html`<th>${title}</th>`)}</tr></thead>
+    <div class="scroll" tabindex="0"><table class="wide">${block.head.some(Boolean) && html`<thead><tr>${block.head.map((title) => title ? html`<th>${title}</th>` : html`<td></td>`)}</tr></thead>`}
     <tbody>${block.rows.map((row) => html`<tr>${row.map((cell) => html`<td>${cell}</td>`)}</tr>`)}</tbody></table></div>`;
 }
 

@@ -59,7 +59,7 @@ function FleetRow({ row, top, chosen, picked, pick, now }) {
 
 function Fleet() {
   const [rows, setRows] = useState(null), [about, setAbout] = useState({ skipped: [], folder: "" }), [now, setNow] = useState(Date.now() / 1000);
-  const [first, setFirst] = useState(0), [chosen, choose] = useState(-1), [picked, setPicked] = useState([]);
+  const [first, setFirst] = useState(0), [chosen, setChosen] = useState(-1), place = useRef(-1), [picked, setPicked] = useState([]);
   const address = useAddress(), box = useRef(null), input = useRef(null);
   const live = useStream("/events/fleet", {
     fleet: (found) => { setRows(found.rows); setAbout(found); setNow(found.now); },
@@ -82,15 +82,16 @@ function Fleet() {
   }, [begin, rows === null, shown.length]);
   useEffect(() => { if (rows) favicon(rows.some((row) => row.tone === "bad") ? "bad" : "good"); document.title = "runs · steadyrl"; }, [rows]);
   useEffect(() => {
+    const choose = (at) => { place.current = Math.max(0, Math.min(shown.length - 1, at)); setChosen(place.current); };
     const pressed = ({ detail }) => {
-      if (detail === "j") choose((at) => Math.min(shown.length - 1, at + 1));
-      else if (detail === "k") choose((at) => Math.max(0, at - 1));
-      else if (detail === "Enter" && shown[chosen]) location.href = addressOf(shown[chosen]);
+      if (detail === "j") choose(place.current + 1);
+      else if (detail === "k") choose(place.current - 1);
+      else if (detail === "Enter" && shown[place.current]) location.href = addressOf(shown[place.current]);
       else if (detail === "/") setTimeout(() => input.current && input.current.focus());
     };
     addEventListener("key", pressed);
     return () => removeEventListener("key", pressed);
-  }, [shown, chosen]);
+  }, [shown]);
   useEffect(() => { if (box.current && chosen >= 0) box.current.scrollTop = Math.max(0, (chosen - many / 2) * ROW); }, [chosen]);
   const counts = {};
   for (const row of rows || []) if (row.kind === "run" || row.kind === "foreign") counts[row.tone] = (counts[row.tone] || 0) + 1;

@@ -153,7 +153,7 @@ function Rest({ run }) {
     ${apart.length > 0 ? html`<h2>Settings apart from ${run.compared_with || "the start"}</h2>${settings(apart)}` : null}
     <${Fold} title="All settings" about=${plural(run.settings.length, "setting")}>${settings(run.settings)}<//>
     ${run.checklist.length > 0 && html`<${Fold} title="Checklist" about=${`${run.checklist.filter((line) => line[1] === "passed").length} passed, ${run.checklist.filter((line) => line[1] === "failed").length} failed`}>
-      <${Table} block=${{ head: ["phase", "", "item", "seen"], rows: run.checklist }} /><//>`}
+      <${Table} block=${{ head: ["phase", "answer", "item", "seen"], rows: run.checklist }} /><//>`}
     ${unmeasured.length > 0 && html`<${Fold} title="Not measured" about=${plural(unmeasured.length, "signal")}>
       ${run.unmeasured.map(([how, names]) => html`<p class="small">${how && html`<b>${how}</b> gives `}<span class="mono">${names.join(", ")}</span></p>`)}<//>`}
     <${Fold} title="What happened" about=${plural(run.events.length, "event")}>
