@@ -2,8 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+DEMO := .venv/.ready-to-train
 
-.PHONY: docs demo demo-language test test-slow test-numerics test-mutants check check-types check-rest format bench-env bench-speed bench-learning bench-faults bench-overhead bench-foreign bench-public bench-executor bench-ray bench-on-policy bench-cloning bench-imitation-env vendor clean help
+.PHONY: docs demo demo-language test test-slow test-numerics test-mutants test-wheel check check-types check-rest format bench-env bench-speed bench-learning bench-faults bench-overhead bench-foreign bench-public bench-executor bench-ray bench-replay bench-on-policy bench-cloning bench-imitation-env vendor clean help
 
 help:
 	@echo "make demo         set up, rescue a collapsed run in about four minutes, write its report"
@@ -12,6 +13,7 @@ help:
 	@echo "make test-slow    the tests that train for minutes"
 	@echo "make test-numerics the tests with other last digits, as other processors compute them"
 	@echo "make test-mutants how many small faults, put into what judges runs, the tests notice; hours"
+	@echo "make test-wheel   build, twine check, the wheel in empty environments; minutes, needs an index"
 	@echo "make check        ruff, format, mypy, import directions"
 	@echo "make format       let ruff rewrite"
 	@echo "make vendor       build the viewer's vendored JavaScript and compare it (needs Node)"
@@ -20,7 +22,7 @@ help:
 	@echo "make bench-foreign other people's runs: reader, callback, faults; an hour on two cores"
 	@echo "make bench-public RUNS=FOLDER LABELS=FILE  our rules on public runs that somebody labelled"
 	@echo "make bench-env    the peers' virtual environment; then bench-speed and bench-learning (DDPG),"
-	@echo "                  bench-on-policy (PPO, TRPO), bench-cloning, bench-executor, bench-ray"
+	@echo "                  bench-on-policy (PPO, TRPO), bench-cloning, bench-replay, bench-executor, bench-ray"
 	@echo "make clean        remove environments, runs and caches"
 
 $(READY): pyproject.toml constraints.txt
@@ -28,7 +30,13 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-demo: $(READY)
+# What training needs and nothing else; developers have it anyway.
+$(DEMO): pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@test -e $(READY) || $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train]'
+	@touch $@
+
+demo: $(DEMO)
 	@$(BIN)/steadyrl rescue ddpg/document --also batch_size=1024 --seeds 3 --output runs/demo
 
 demo-language: $(READY)
@@ -113,11 +121,17 @@ bench-public: $(READY)
 bench-executor: $(READY)
 	$(BIN)/python benchmarks/executor.py
 
+bench-replay: $(READY) bench-env
+	$(BIN)/python benchmarks/replay_speed.py
+
 bench-ray: $(READY)
 	$(BIN)/python benchmarks/ladder_on_ray.py
 
 bench-learning: $(READY) bench-env
 	$(BIN)/python benchmarks/learning_ddpg.py
 
+test-wheel: $(READY)
+	$(BIN)/python -m tests.wheel.run
+
 clean:
-	rm -rf .venv .venv-bench .venv-imitation runs build .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .venv-bench .venv-imitation runs build dist .mypy_cache .ruff_cache .pytest_cache

@@ -12,13 +12,16 @@ import copy
 import json
 import multiprocessing
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from common import conclude
+from foreign_fault_list import CONTRIB, FAULTS, TASKS, Broken, Fault
 
 from steadyrl.judging import judge
 from steadyrl.maths.statistics import wilson
@@ -27,83 +30,6 @@ from steadyrl.verdict import Verdict
 
 CALIBRATION, UNSEEN = 0, 500  # first seeds: rules were looked at with the one, never the other
 LOST = 0.2  # of what healthy runs gain: a fault that costs less is not effective
-
-ON_POLICY = {"policy": "MlpPolicy", "n_steps": 256, "batch_size": 128, "n_epochs": 10}
-OFF_POLICY = {
-    "policy": "MlpPolicy",
-    "policy_kwargs": {"net_arch": [64, 64]},
-    "batch_size": 64,
-    "learning_starts": 500,
-}
-DQN = {
-    **OFF_POLICY,
-    "learning_rate": 1e-3,
-    "train_freq": 4,
-    "gradient_steps": 2,
-    "target_update_interval": 500,
-    "exploration_fraction": 0.2,
-    "exploration_final_eps": 0.04,
-}
-
-
-@dataclass(frozen=True)
-class Task:
-    """A healthy training."""
-
-    algorithm: str
-    environment: str
-    taken: int
-    settings: Mapping[str, Any]
-    envs: int = 1
-    noise: float = 0.0
-
-
-@dataclass(frozen=True)
-class Fault:
-    """What is done to a task, and the causes that would be right."""
-
-    name: str
-    task: str
-    causes: tuple[str, ...]
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    reward_scale: float = 1.0
-    observation: str = ""
-
-
-TASKS = {
-    "ppo-cartpole": Task("PPO", "CartPole-v1", 61_440, {**ON_POLICY, "ent_coef": 0.0}, envs=4),
-    "ppo-pendulum": Task(
-        "PPO", "Pendulum-v1", 61_440, {**ON_POLICY, "gamma": 0.95, "learning_rate": 1e-3}, envs=4
-    ),
-    "a2c-cartpole": Task("A2C", "CartPole-v1", 40_000, {"policy": "MlpPolicy"}, envs=4),
-    "ddpg-pendulum": Task("DDPG", "Pendulum-v1", 12_000, OFF_POLICY, noise=0.1),
-    "td3-pendulum": Task("TD3", "Pendulum-v1", 12_000, OFF_POLICY, noise=0.1),
-    "sac-pendulum": Task("SAC", "Pendulum-v1", 8_000, {**OFF_POLICY, "learning_rate": 1e-3}),
-    "dqn-cartpole": Task("DQN", "CartPole-v1", 40_000, DQN),
-}
-
-FAULTS = (
-    Fault("learning-rate-high", "ppo-cartpole", ("C241",), {"learning_rate": 0.05}),
-    Fault("learning-rate-low", "ppo-cartpole", ("C242",), {"learning_rate": 1e-7}),
-    Fault("entropy-weight-high", "ppo-cartpole", ("C246",), {"ent_coef": 1.0}),
-    Fault("epochs-many", "ppo-cartpole", ("C243",), {"n_epochs": 100, "learning_rate": 1e-3}),
-    Fault("values-starved", "ppo-pendulum", ("C249",), {"vf_coef": 0.0}),
-    Fault("discount-low", "ppo-cartpole", ("C221",), {"gamma": 0.1}),
-    Fault("learning-rate-high", "ppo-pendulum", ("C241",), {"learning_rate": 0.1}),
-    Fault("observation-frozen", "ppo-cartpole", ("C214",), observation="frozen"),
-    Fault("learning-rate-high", "ddpg-pendulum", ("C201",), {"learning_rate": 0.1}),
-    Fault("learning-rate-low", "ddpg-pendulum", ("C202",), {"learning_rate": 1e-7}),
-    Fault("target-frozen", "ddpg-pendulum", ("C204",), {"tau": 1e-9}),
-    Fault("reward-scale-large", "ddpg-pendulum", ("C203",), reward_scale=1000.0),
-    Fault("observation-frozen", "ddpg-pendulum", ("C214",), observation="frozen"),
-    Fault("learning-rate-high", "td3-pendulum", ("C201",), {"learning_rate": 0.1}),
-    Fault("learning-rate-high", "sac-pendulum", ("C201",), {"learning_rate": 0.1}),
-    Fault("learning-rate-low", "sac-pendulum", ("C202",), {"learning_rate": 1e-7}),
-    Fault("target-frozen", "sac-pendulum", ("C204",), {"tau": 1e-9}),
-    Fault("learning-rate-high", "dqn-cartpole", ("C201",), {"learning_rate": 0.3}),
-    Fault("learning-rate-low", "dqn-cartpole", ("C202",), {"learning_rate": 1e-8}),
-    Fault("observation-frozen", "dqn-cartpole", ("C214",), observation="frozen"),
-)
 
 
 @dataclass(frozen=True)
@@ -127,7 +53,6 @@ def make_run(case: Case, folder: Path) -> None:
     if (target / "done.json").exists():
         return
     import gymnasium
-    import stable_baselines3
     import torch
     from stable_baselines3.common.env_util import make_vec_env
     from stable_baselines3.common.logger import configure
@@ -138,22 +63,22 @@ def make_run(case: Case, folder: Path) -> None:
     torch.set_num_threads(1)
     task, fault = TASKS[case.task], case.fault
 
-    def wrap(env: Any) -> Any:
+    def world() -> Any:
+        env = gymnasium.make(task.environment)
         if fault and fault.reward_scale != 1.0:
             env = gymnasium.wrappers.TransformReward(env, lambda r: fault.reward_scale * r)
-        if fault and fault.observation == "frozen":
-            zero = np.zeros_like(env.observation_space.sample())
-            env = gymnasium.wrappers.TransformObservation(env, lambda _: zero, None)
-        return env
+        return Broken(env, fault.world) if fault and fault.world else env
 
-    envs = make_vec_env(task.environment, n_envs=task.envs, seed=case.seed, wrapper_class=wrap)
+    # The environment itself is broken: the Monitor that is put around it sees what it shows.
+    envs = make_vec_env(world, n_envs=task.envs, seed=case.seed)
     # A copy: Stable-Baselines3 writes into policy_kwargs.
     settings = copy.deepcopy({**task.settings, **(fault.settings if fault else {})})
     if task.noise:
         size = envs.action_space.shape
         settings["action_noise"] = NormalActionNoise(np.zeros(size), task.noise * np.ones(size))
     policy = settings.pop("policy")
-    model = getattr(stable_baselines3, task.algorithm)(policy, envs, seed=case.seed, **settings)
+    here = import_module("sb3_contrib" if task.algorithm in CONTRIB else "stable_baselines3")
+    model = getattr(here, task.algorithm)(policy, envs, seed=case.seed, **settings)
     model.set_logger(configure(str(target), ["csv", "tensorboard"]))
     callback = SteadyCallback(target / "steady", every=500, save_last_good=False, say=_nobody)
     crash = ""
@@ -171,6 +96,7 @@ def gains(folder: Path, case: Case) -> tuple[float, float]:
     """Return at the start and over the last fifth of the run, unscaled."""
     run = ForeignRun(folder / case.name)
     scale = case.fault.reward_scale if case.fault else 1.0
+    scale *= -1.0 if case.fault and case.fault.world == "reward-sign" else 1.0
     name = "rollout.return_mean"
     values = [s.signals[name] / scale for s in run.steps() if name in s.signals]
     if not values:
@@ -180,7 +106,13 @@ def gains(folder: Path, case: Case) -> tuple[float, float]:
 
 def by_log(folder: Path, case: Case) -> Verdict:
     """As it would be judged without us."""
-    return judge(ForeignRun(folder / case.name, total_env_steps=TASKS[case.task].taken))
+    return judge(ForeignRun(folder / case.name))
+
+
+def by_log_and_settings(folder: Path, case: Case) -> Verdict:
+    """The log, with the hyperparameters that its owner knows."""
+    settings = {**TASKS[case.task].settings, **(case.fault.settings if case.fault else {})}
+    return judge(ForeignRun(folder / case.name, settings=settings))
 
 
 def by_callback(folder: Path, case: Case) -> Verdict:
@@ -188,15 +120,41 @@ def by_callback(folder: Path, case: Case) -> Verdict:
     return judge(folder / case.name / "steady")
 
 
+WAYS: dict[str, Callable[[Path, Case], Verdict]] = {
+    "log_only": by_log,
+    "with_settings": by_log_and_settings,
+    "with_callback": by_callback,
+}
+
+
 def alarmed(verdict: Verdict, severities: tuple[str, ...]) -> list[str]:
     """Rules that spoke about the training."""
-    return [f.rule for f in verdict.findings if f.severity in severities]
+    return [f.rule for f in verdict.present if f.severity in severities]
 
 
 def share(count: int, total: int) -> dict[str, Any]:
     """A proportion with its interval."""
     estimate = wilson(count, total)
     return {"count": count, "of": total, "low": estimate.low, "high": estimate.high}
+
+
+def reliability(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Of causes named with a confidence, the share that is right; and the Brier score."""
+    said = [(row["confidence"][0], bool(row["right"])) for row in rows if row["confidence"]]
+    bands = {
+        "below 0.5": (0.0, 0.5),
+        "0.5 to 0.7": (0.5, 0.7),
+        "0.7 to 0.9": (0.7, 0.9),
+        "above": (0.9, 1.1),
+    }
+    table = {
+        name: share(
+            sum(ok for c, ok in said if low <= c < high), sum(low <= c < high for c, _ in said)
+        )
+        for name, (low, high) in bands.items()
+    }
+    brier = float(np.mean([(c - ok) ** 2 for c, ok in said])) if said else float("nan")
+    return {"bands": table, "brier": round(brier, 3), "named": len(said)}
 
 
 def score(
@@ -214,14 +172,18 @@ def score(
         rules = alarmed(verdict, ("severe", "warning"))
         named = [d.cause for d in verdict.diagnoses]
         found += bool(rules)
-        first += bool(named[:1]) and named[0] in case.fault.causes
-        among += any(name in case.fault.causes for name in named[:3])
-        rows.append({"case": case.name, "rules": rules, "causes": named[:3]})
+        wanted = case.fault.causes
+        first += bool(named[:1]) and named[0] in wanted
+        among += any(name in wanted for name in named[:3])
+        sure = [d.confidence for d in verdict.diagnoses[:1]]
+        said = {"causes": named[:3], "confidence": sure, "right": named[:1] and named[0] in wanted}
+        rows.append({"case": case.name, "aside": case.fault.aside, "rules": rules, **said})
     return {
         "recall": share(found, len(faulty)),
         "severe_false_alarms": share(len(severe), len(healthy)),
         "right_cause_first": share(first, len(faulty)),
         "right_cause_among_three": share(among, len(faulty)),
+        "reliability": reliability(rows),
         "healthy_with_severe": severe,
         "healthy_with_warning": warned,
         "faults": rows,
@@ -232,7 +194,7 @@ def main() -> None:
     """Make the runs, judge them, keep the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--healthy-seeds", type=int, default=4)
+    parser.add_argument("--healthy-seeds", type=int, default=5)
     parser.add_argument("--first-seed", type=int, default=UNSEEN)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--quick", action="store_true", help="judge what is there, keep nothing")
@@ -241,8 +203,10 @@ def main() -> None:
     arguments = parser.parse_args()
     seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
     healthy = range(arguments.first_seed, arguments.first_seed + arguments.healthy_seeds)
-    cases = [Case(task, seed) for task in TASKS for seed in healthy]
-    cases += [Case(fault.task, seed, fault) for fault in FAULTS for seed in seeds]
+    contrib = find_spec("sb3_contrib") is not None
+    tasks = [name for name, task in TASKS.items() if contrib or task.algorithm not in CONTRIB]
+    cases = [Case(task, seed) for task in tasks for seed in healthy]
+    cases += [Case(f.task, seed, f) for f in FAULTS if f.task in tasks for seed in seeds]
     missing = [c for c in cases if not (arguments.output / c.name / "done.json").exists()]
     if arguments.quick:
         cases = [c for c in cases if c not in missing]
@@ -260,12 +224,19 @@ def main() -> None:
             start, end = (float(np.median(side)) for side in zip(*usual, strict=True))
             if gains(arguments.output, case)[1] < end - LOST * abs(end - start):
                 effective.add(case.name)
+    parts = {
+        "": cases,
+        "_set_aside": [c for c in cases if c.fault is None or c.fault.aside],
+    }
     results = {
         "runs": len(cases),
         "effective": len(effective),
         "latent": sorted(c.name for c in cases if c.fault and c.name not in effective),
-        "log_only": score(cases, arguments.output, by_log, effective),
-        "with_callback": score(cases, arguments.output, by_callback, effective),
+        **{
+            f"{name}{part}": score(some, arguments.output, look, effective)
+            for name, look in WAYS.items()
+            for part, some in parts.items()
+        },
     }
     conclude("foreign_faults", results, keep=not arguments.quick)
 

@@ -59,7 +59,8 @@ def main(arguments: list[str]) -> int:
     kept = {file.name: file.read_bytes() for file in TARGET.iterdir() if file.is_file()}
     apart = sorted(name for name in files.keys() | kept.keys() if files.get(name) != kept.get(name))
     if apart:
-        sys.stderr.write(f"not as it is built: {', '.join(apart)}. 'python vendor/build.py --write' takes the new build.\n")
+        way_out = "'python vendor/build.py --write' takes the new build"
+        sys.stderr.write(f"not as it is built: {', '.join(apart)}; {way_out}.\n")
         return 1
     sys.stdout.write(f"{len(files)} files in {TARGET.name} are as they are built\n")
     return 0

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from steadyrl.judging import diagnose as diagnose
     from steadyrl.trained import load_policy as load_policy
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Imported on first use, so that reading a log or printing help never waits for torch.
 _LAZY = {
@@ -58,7 +58,12 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
-        return getattr(_import_module(_LAZY[name]), name)
+        try:
+            return getattr(_import_module(_LAZY[name]), name)
+        except ModuleNotFoundError as error:
+            from steadyrl.core.extras import missing
+
+            raise missing(error, f"steadyrl.{name}") or error from None
     raise AttributeError(f"module 'steadyrl' has no attribute {name!r}")
 
 

@@ -1,7 +1,4 @@
-"""The one place that judges a run: findings and causes, worked out again from its files alone.
-
-Commands, reports, rescues and the bench all judge through here: same window, same verdict.
-"""
+"""The one place that judges a run, from its files alone: same window, same verdict for all."""
 
 from __future__ import annotations
 
@@ -15,8 +12,9 @@ from steadyrl.core.coarsen import Columns, coarsen, columns_of
 from steadyrl.core.foreign_config import Family, ForeignConfig
 from steadyrl.core.records import Evidence, Finding, Intervention
 from steadyrl.core.run_config import Limits, RunConfig
+from steadyrl.stability.against_others import against_others
 from steadyrl.stability.diagnose import undecided
-from steadyrl.stability.enough import READABLE, doubts, missing_steps, not_learned
+from steadyrl.stability.enough import READABLE, doubts, missing_steps
 from steadyrl.stability.limits import SETS
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.prescribe import prescriptions
@@ -24,7 +22,7 @@ from steadyrl.stability.rules import Case
 from steadyrl.stability.standing import OF_THE_RETURN, passed, standing
 from steadyrl.stability.window import Window
 from steadyrl.store.foreign.finding import is_own
-from steadyrl.store.foreign.mapping import built_in, load_table
+from steadyrl.store.foreign.mapping import load_table, names_of_settings
 from steadyrl.store.foreign.run import ForeignRun
 from steadyrl.store.reader import RunReader
 from steadyrl.verdict import UNDISTURBED, Verdict
@@ -121,6 +119,7 @@ def _judged_foreign(run: ForeignRun, config: RunConfig) -> Judged:
         source=run.config.source,
         problems=run.problems,
         about=run.about,
+        unfinished=run.unfinished,
         advice={name: text for name in lacking if (text := hints.get(name, hints.get("default")))},
     )
 
@@ -204,24 +203,25 @@ def _judged(
     monitor: Monitor, config: RunConfig, probes: Mapping[str, Evidence], **said: Any
 ) -> Judged:
     """The verdict on what a monitor has seen: training and machine apart."""
-    window, foreign = monitor.window, isinstance(config, ForeignConfig)
+    window = monitor.window
     window.ended = said["status"] != "going"
-    if foreign and window.ended:
+    if window.ended and isinstance(config, ForeignConfig):
         monitor.look_back()
-    gone, how = _passed(monitor, said["status"]), standing(window)
+    how = standing(window)
+    if isinstance(config, ForeignConfig):
+        said |= against_others(monitor, config, how, said["doubts"])
+    gone = _passed(monitor, said["status"])
     window.ended = False
-    if foreign:
-        said["doubts"] = [*said["doubts"], *not_learned(how)]
     diagnoses = monitor.diagnose(probes, without=gone & OF_THE_RETURN)
-    findings = [finding for finding in monitor.findings if finding.concerns == "training"]
-    causes = [diagnosis for diagnosis in diagnoses if diagnosis.concerns == "training"]
+    findings = [f for f in monitor.findings if f.concerns == "training"]
+    causes = [d for d in diagnoses if d.concerns == "training"]
     case = Case(findings=findings, window=window, config=config, probes=probes)
     verdict = Verdict(
         findings=findings,
         diagnoses=causes,
         undecided=[] if causes else undecided(case),
         unmeasured=monitor.unmeasured(),
-        machine=[finding for finding in monitor.findings if finding.concerns == "machine"],
+        machine=[f for f in monitor.findings if f.concerns == "machine"],
         machine_diagnoses=[d for d in diagnoses if d.concerns == "machine"],
         unit=config.unit,
         changes=prescriptions(diagnoses, config, window, names_of_settings(config)),
@@ -238,14 +238,8 @@ def _passed(monitor: Monitor, status: str) -> set[str]:
     if not monitor.window.ended or status not in UNDISTURBED:
         return set()
     theirs = isinstance(monitor.config, ForeignConfig)
-    return passed(monitor.detectors, monitor.findings, monitor.window, foreign=theirs)
-
-
-def names_of_settings(config: RunConfig) -> Mapping[str, str]:
-    """What the program that trained the run calls our settings."""
-    source = config.recorded_by
-    table = next((t for t in built_in().values() if source and source.startswith(t.name)), None)
-    return table.settings if table else {}
+    gone = passed(monitor.detectors, monitor.findings, monitor.window, foreign=theirs)
+    return gone - monitor.certain
 
 
 def _ending(store: RunReader, summary: Mapping[str, Any], last: int) -> tuple[str, str]:

@@ -46,6 +46,8 @@ class Verdict:
     passed: Collection[str] = ()  # rules whose findings were left behind
     looked: tuple[int, int] = (0, 0)  # rules about training that could look, and of how many
     about: str = ""  # of another program's run: what was read of it
+    unfinished: str = ""  # where its record ends, if that is before what its files plan
+    reference: str = ""  # how far it came, by what others reached in its environment
 
     @property
     def headline(self) -> Headline:
@@ -63,7 +65,7 @@ class Verdict:
         if "warning" in severities:
             return "suspicious"
         if self.doubts:
-            return "cannot tell"
+            return "broken off" if self.unfinished else "cannot tell"
         if self.interventions:
             return "healed"
         return "recovered" if self.history or self.standing.dips else "healthy"
@@ -88,6 +90,8 @@ class Verdict:
         if headline == "healed":
             return f"{said} by the guard: {actions}"
         reason = message if headline in ("failed", "broken off") else ""
+        if headline == "broken off" and self.unfinished:
+            reason = self.unfinished
         if headline == "recovered":
             reason = "; ".join(self._left_behind())
         if headline == "cannot tell":
@@ -134,4 +138,6 @@ class Verdict:
             "passed": sorted(self.passed),
             "rules_that_looked": list(self.looked),
             "about": self.about,
+            "reference": self.reference,
+            "unfinished": self.unfinished,
         }

@@ -92,6 +92,24 @@ def test_what_is_usual_depends_on_what_is_trained() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("said", "tiny"),
+    [
+        ('{"hidden_size": 256, "num_hidden_layers": 8}', True),
+        ('{"hidden_size": 257, "num_hidden_layers": 8}', False),
+        ('{"hidden_size": "wide"}', False),
+        ("[]", False),
+        ("no JSON", False),
+    ],
+)
+def test_a_tiny_model_from_a_folder_is_held_to_what_is_usual_for_tiny_ones(
+    said: str, tiny: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "config.json").write_text(said)
+    made = parse_config({"algorithm": "language"})
+    assert (usual_rates(made.replaced({"model.path": str(tmp_path)})) == usual_rates(made)) is tiny
+
+
 @pytest.mark.parametrize(("signal", "named"), [("language.length_mean", True), ("q.mean", False)])
 def test_of_an_unknown_run_a_language_models_cause_needs_a_language_models_signal(
     signal: str, named: bool

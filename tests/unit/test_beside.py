@@ -105,6 +105,36 @@ def test_of_a_saved_model_plain_settings_are_read_and_nothing_is_unpickled(tmp_p
     assert "lr_schedule" not in found.settings
 
 
+def test_a_table_of_hyperparameters_in_an_event_file_is_read(tmp_path: Path) -> None:
+    table = (
+        b"|param|value|\n|-|-|\n|env_id|Hopper-v4|\n|exp_name|ppo_continuous_action|\n|gamma|0.97|"
+    )
+    more = b"\n|total_timesteps|1000000|\n|track|False|"
+    (tmp_path / "events.out.tfevents.1.a").write_bytes(
+        b"\x08\x02" + table + more + b"\x9c\x00\n|x|1|"
+    )
+    found = read_beside(tmp_path)
+    assert (found.environment, found.family, found.budget) == ("Hopper-v4", "ppo", 1_000_000)
+    assert found.settings["gamma"] == 0.97
+    assert found.settings["track"] is False
+    assert "x" not in found.settings
+
+
+def test_a_record_that_ends_before_its_plan_and_shows_no_learning_is_broken_off(
+    tmp_path: Path,
+) -> None:
+    noise = np.random.default_rng(0).standard_normal(300)
+    history = [{"step": n, "reward": 0.3 + 0.1 * float(x), "reward_std": 0.1, "loss": 0.0}
+               for n, x in enumerate(noise[:12], 1)]  # fmt: skip
+    state = {"max_steps": 500, "log_history": history}
+    (tmp_path / "trainer_state.json").write_text(json.dumps(state))
+    verdict = judge(ForeignRun(tmp_path))
+    assert verdict.sentence == "broken off: its record ends at 12 of 500 planned env steps"
+    state["max_steps"] = 12
+    (tmp_path / "trainer_state.json").write_text(json.dumps(state))
+    assert judge(ForeignRun(tmp_path)).headline == "cannot tell"
+
+
 @pytest.mark.parametrize(
     ("name", "family"),
     [
@@ -180,6 +210,13 @@ def test_a_run_without_a_return_cannot_be_called_healthy(tmp_path: Path) -> None
     assert verdict.sentence == "cannot tell: no return or other score was recorded"
     able, all_rules = verdict.looked
     assert 0 < able < all_rules
+
+
+def test_a_thousand_steps_are_too_few_to_be_called_healthy(tmp_path: Path) -> None:
+    run = zoo(tmp_path, [float(n) for n in range(60)])
+    assert judge(ForeignRun(run)).headline == "healthy"
+    monitor(run / "0.monitor.csv", [float(n) for n in range(60)], length=20)
+    assert "1,200 env steps are too few" in " ".join(judge(ForeignRun(run)).doubts)
 
 
 def test_an_unknown_algorithm_is_given_no_cause_of_a_certain_kind(tmp_path: Path) -> None:

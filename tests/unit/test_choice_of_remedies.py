@@ -16,6 +16,7 @@ from steadyrl.stability.guard import choose_action
 from steadyrl.stability.prescribe import prescriptions
 from steadyrl.stability.rules import Remedy, Safety
 from steadyrl.stability.window import Window
+from steadyrl.store.foreign.mapping import built_in
 
 CONFIG = parse_config(
     {"algorithm": "ddpg", "environment": {"id": "X-v0"}, "tau": 0.5, "batch_size": 64}
@@ -141,3 +142,19 @@ def test_a_setting_that_the_log_tells_is_known_but_what_was_given_counts_more(
     theirs = parse_config({"algorithm": "foreign", "family": "ddpg", "known": known})
     found = prescriptions([diagnosis("C1", "R8")], theirs, window)
     assert found == {"R8": f"learning_rate {said}"}
+
+
+def test_what_another_program_has_no_setting_for_is_said_in_words() -> None:
+    theirs = parse_config(
+        {"algorithm": "foreign", "family": "ddpg", "source": "Theirs", "known": {"tau": 0.25}}
+    )
+    said = prescribed("R2", config=theirs, names={"tau": "wrap it in Slowly()"})
+    assert said == {"R2": "wrap it in Slowly() (our tau = 0.2)"}
+    assert prescribed("R2", config=theirs, names={"gamma": "gamma"}) == {
+        "R2": "tau = 0.2, for which Theirs has no setting"
+    }
+
+
+def test_rewards_are_normalised_in_stable_baselines_own_words() -> None:
+    words = built_in()["sb3"].settings
+    assert "VecNormalize(norm_obs=False, norm_reward=True)" in words["normalize_rewards"]

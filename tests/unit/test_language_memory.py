@@ -70,7 +70,7 @@ def _failing(
 def test_a_run_out_of_memory_goes_on_as_if_it_had_never_been(
     place: Any, name: str, call: int, saved: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = _config(kl="reward")
+    config = _config(kl="reward", checkpoints__keep_best=False)
     train(config, tmp_path / "unbroken")
     with monkeypatch.context() as patch:
         _failing(patch, place, name, RuntimeError(ON_CPU), call=call)

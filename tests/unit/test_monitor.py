@@ -15,6 +15,8 @@ from steadyrl.stability import monitor as monitor_module
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.rules import Case, Detector, Sighting, concerned
 from steadyrl.stability.window import Window
+from tests.rules.test_rules import config_of
+from tests.rules.traces import trace
 
 LEVELS: Mapping[float, Severity] = {1.0: "note", 2.0: "warning", 3.0: "severe"}
 
@@ -181,3 +183,18 @@ def test_a_case_answers_what_causes_ask() -> None:
     assert case.setting("batch_size") is None
     unknown = Case(findings=[], window=monitor.window, config=None)
     assert unknown.setting("tau") == 0.5
+
+
+def test_looking_back_twice_says_the_same_twice() -> None:
+    flat = trace(eval__return_mean=lambda i: -100.0 + 4.0 * (i % 2))[:30]  # half of the budget
+    monitor = Monitor(config_of("a2c"))
+    for step in flat:
+        monitor.observe(step)
+    live = list(monitor.findings)
+    monitor.window.budget = flat[-1].taken
+    monitor.look_back()
+    first = [finding.rule for finding in monitor.findings]
+    assert "D011" in first
+    monitor.findings = live
+    monitor.look_back()
+    assert [finding.rule for finding in monitor.findings] == first

@@ -17,6 +17,7 @@ from steadyrl.experiments import trials
 from steadyrl.experiments.candidates import PLACEBO
 from steadyrl.experiments.rescue import Rescue, rescue
 from steadyrl.experiments.trials import Trial
+from steadyrl.stability.remedies import REMEDIES
 from steadyrl.store.writer import RunWriter
 from tests.rules.traces import trace
 from tests.unit.test_judging import SICK, SUSPICIOUS, config_of_run, found, recorded
@@ -229,8 +230,9 @@ def test_a_remedy_forks_from_the_last_good_checkpoint_unless_it_begins_anew(
     assert (by_name[REMEDY].source, by_name[REMEDY].step) == (original, 20)
     assert by_name[REMEDY].changes == {"learning_rate": 0.0001}
     assert (by_name[PLACEBO].source, by_name[PLACEBO].step) == (original, 20)
-    anew = next(t for t in lab.made if t.changes == {"twin_critics": True})
-    assert (anew.source, anew.step) == (None, None)
+    # Which remedy is the random fix depends on how many there are; this one must begin anew.
+    restarting = [t for t in lab.made if t.name[:4] in REMEDIES and REMEDIES[t.name[:4]].restart]
+    assert {(trial.source, trial.step) for trial in restarting} == {(None, None)}
 
 
 def test_without_a_good_checkpoint_everything_begins_anew(lab: Lab, tmp_path: Path) -> None:

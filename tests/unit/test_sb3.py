@@ -101,7 +101,8 @@ def test_the_kl_is_that_of_the_whole_update(tmp_path: Path) -> None:
     with torch.no_grad():
         _, new, _ = model.policy.evaluate_actions(observations, actions.long().flatten())
     gap = new - old.flatten()
-    (step,) = RunReader.open(tmp_path / "run").steps()
+    *episodes, step = RunReader.open(tmp_path / "run").steps()
+    assert all(set(told.signals) == {"rollout.episode_return"} for told in episodes)
     assert step.signals["policy.kl"] == pytest.approx(float((gap.exp() - 1 - gap).mean()), rel=1e-4)
 
 
@@ -322,7 +323,9 @@ def test_learning_on_goes_on_in_the_same_record(tmp_path: Path) -> None:
     for _ in range(3):
         model.learn(400, callback=callback, reset_num_timesteps=False)
     steps = list(RunReader.open(tmp_path / "run").steps())
-    assert [step.taken for step in steps] == [200, 400, 600, 800, 1000, 1200]
+    whole = [step.taken for step in steps if "time.rate" in step.signals]
+    assert whole == [200, 400, 600, 800, 1000, 1200]
+    assert [step.taken for step in steps] == sorted(step.taken for step in steps)
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
     assert RunReader.open(tmp_path / "run").config.budget == 1200
     assert all(step.signals.get("replay.misaligned_share", 0.0) == 0.0 for step in steps)
@@ -336,7 +339,8 @@ def test_a_misspelt_answer_to_severe_findings_is_refused() -> None:
 def test_a_short_run_has_a_step_too(tmp_path: Path) -> None:
     callback = SteadyCallback(tmp_path / "run", say=lambda _: None)
     model_of("dqn").learn(300, callback=callback)
-    (step,) = RunReader.open(tmp_path / "run").steps()
+    *episodes, step = RunReader.open(tmp_path / "run").steps()
+    assert all(set(told.signals) == {"rollout.episode_return"} for told in episodes)
     assert step.taken == 300
 
 
@@ -362,3 +366,14 @@ def test_an_evaluation_that_empties_the_logger_takes_nothing_away(tmp_path: Path
     steps = list(RunReader.open(tmp_path / "run").steps())
     assert all("actor.loss" in step.signals for step in steps)
     assert all("eval.return_mean" in step.signals for step in steps)
+
+
+def test_every_episode_is_told_between_two_steps(tmp_path: Path) -> None:
+    model = DDPG("MlpPolicy", "Pendulum-v1", learning_starts=10_000, buffer_size=100)
+    model.learn(3000, callback=SteadyCallback(tmp_path / "run", every=1000))
+    steps = list(RunReader.open(tmp_path / "run").steps())
+    told = [step for step in steps if "rollout.episode_return" in step.signals]
+    assert len(told) == 15  # of 200 steps each
+    verdict = judge(tmp_path / "run")
+    assert verdict.headline != "healthy"
+    assert verdict.standing.learned != "yes"

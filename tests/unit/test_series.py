@@ -14,6 +14,7 @@ from steadyrl.store.foreign.series import (
     Series,
     running_mean,
     to_steps,
+    unlooped,
     without_restarts,
 )
 
@@ -250,3 +251,26 @@ def test_numbers_that_overflow_are_kept_as_what_they_become() -> None:
     steps = steps_of(policy__kl=series([1, 2]), rollout__reward_mean=series([1, 1], [1e308] * 2))
     assert steps[0].signals["rollout.reward_mean"] == math.inf
     assert series([1], [1e308]).times_factor(10.0).values.tolist() == [math.inf]
+
+
+def looped(loops: int, rows: int = 20, pause: float = 0.0) -> dict[str, Series]:
+    """Two names recorded together by a program that calls learn() again and again."""
+    count = loops * rows
+    at = np.arange(count)
+    steps = 100 * (at % rows + 1)
+    times = (at + pause * (at // rows)).astype(np.float64)
+    order = at.astype(np.float64)
+    return {name: Series(steps, times, order, 2.0 * order + n) for n, name in enumerate("ab")}
+
+
+def test_steps_that_begin_anew_while_the_clock_runs_on_are_one_run() -> None:
+    named, loops = unlooped(looped(5))
+    assert loops == 4
+    for series in named.values():
+        assert series.steps.tolist() == [100 * (n + 1) for n in range(100)]
+    assert without_restarts(named)[1] == 0
+
+
+def test_a_run_begun_once_more_or_after_a_pause_is_no_loop() -> None:
+    for named in (looped(2), looped(5, pause=5000.0), looped(1), {}):
+        assert unlooped(named) == (named, 0)

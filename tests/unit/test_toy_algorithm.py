@@ -112,7 +112,10 @@ def test_it_is_asked_by_every_rule_whose_traits_it_has_and_by_no_other() -> None
 
 def test_its_settings_are_checked_and_its_environment_is_tried() -> None:
     assert [concern.rule for concern in check_config(_config(learning_rate=0.5))] == ["S005"]
-    assert preflight(_config()) == []
+    # Its episodes do end after eight steps, all of them: that is told, and nothing else.
+    (concern,) = preflight(_config())
+    assert "all terminated after 8 steps. If that is a time limit" in concern.message
+    assert concern.severity == "warning"
 
 
 def test_only_remedies_that_it_has_settings_for_are_proposed(tmp_path: Path) -> None:

@@ -15,9 +15,9 @@ from steadyrl import judging
 from steadyrl.core.errors import RunNotFound
 from steadyrl.core.presets import parse_config
 from steadyrl.core.records import Evidence
-from steadyrl.judging import judge, judged, names_of_settings, open_run
+from steadyrl.judging import judge, judged, open_run
 from steadyrl.stability.monitor import Monitor
-from steadyrl.store.foreign.mapping import built_in
+from steadyrl.store.foreign.mapping import built_in, names_of_settings
 from steadyrl.store.foreign.run import ForeignRun
 from steadyrl.store.reader import RunReader
 from steadyrl.store.writer import RunWriter

@@ -8,8 +8,9 @@ import sys
 from dataclasses import asdict
 
 from steadyrl.cli.settings import parse_with_settings
+from steadyrl.core.errors import ConfigError
 from steadyrl.core.presets import load_config
-from steadyrl.stability.check import check_config
+from steadyrl.stability.check import Concern, check_config
 
 EPILOG = """\
 With --preflight the environment is looked at closely (shapes, types, bounds, resets, seeds) and
@@ -18,22 +19,40 @@ something severe exits 1.
 examples:
   steadyrl check ddpg/stage1
   steadyrl check my.yaml --preflight --strict
+  steadyrl check --environment my_module:MyTask-v0
 """
+
+
+def _about_environment(name: str) -> list[Concern]:
+    """What random actions show, asked by intervention; no training."""
+    from steadyrl.integrations.doctor import examine, make
+    from steadyrl.stability.environment_rules import asked
+
+    return asked(examine(make(name)))
 
 
 def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     """Static rules; with --preflight also a few hundred steps that test invariants."""
-    parser.add_argument("config", metavar="CONFIG", help="preset name or YAML file")
+    parser.add_argument("config", metavar="CONFIG", nargs="?", help="preset name or YAML file")
+    parser.add_argument(
+        "--environment",
+        metavar="ID",
+        help="examine an environment instead, such as CartPole-v1 or my_module:MyTask-v0",
+    )
     parser.add_argument("--preflight", action="store_true", help="also run a few hundred steps")
     parser.add_argument("--strict", action="store_true", help="exit 1 on any warning or worse")
     parser.add_argument("--json", action="store_true", help="as JSON on stdout")
     arguments, overrides = parse_with_settings(parser, argv)
-    config = load_config(arguments.config, overrides)
-    findings = check_config(config)
-    if arguments.preflight:
-        from steadyrl.experiments.preflight import preflight
+    findings = _about_environment(arguments.environment) if arguments.environment else []
+    if arguments.config is not None:
+        config = load_config(arguments.config, overrides)
+        findings += check_config(config)
+        if arguments.preflight:
+            from steadyrl.experiments.preflight import preflight
 
-        findings += preflight(config)
+            findings += preflight(config)
+    elif not arguments.environment:
+        raise ConfigError("nothing to check: give a CONFIG, or --environment ID.")
     if arguments.json:
         sys.stdout.write(json.dumps([asdict(finding) for finding in findings]) + "\n")
     else:

@@ -14,6 +14,7 @@ from typing import Any
 
 from steadyrl import __version__
 from steadyrl.core.errors import LeaderFailed, SteadyError
+from steadyrl.core.extras import missing
 
 # name -> (module, what it does); the order is the order of a user's day
 COMMANDS = {
@@ -82,15 +83,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(name: str, rest: list[str]) -> int:
     """One command; known errors become a sentence and an exit code."""
     module, summary = COMMANDS[name]
-    command = importlib.import_module(f"steadyrl.cli.{module}")
-    parser = argparse.ArgumentParser(
-        prog=f"steadyrl {name}",
-        description=summary[0].upper() + summary[1:] + ".",
-        epilog=command.EPILOG,
-        formatter_class=_Help,
-        allow_abbrev=False,
-    )
     try:
+        command = importlib.import_module(f"steadyrl.cli.{module}")
+        parser = argparse.ArgumentParser(
+            prog=f"steadyrl {name}",
+            description=summary[0].upper() + summary[1:] + ".",
+            epilog=command.EPILOG,
+            formatter_class=_Help,
+            allow_abbrev=False,
+        )
         with _plain_warnings():
             code = int(command.main(parser, rest))
         sys.stdout.flush()  # a reader that has gone away shows here, not when Python ends
@@ -101,6 +102,12 @@ def _run(name: str, rest: list[str]) -> int:
         _complain(str(error))
         sys.stderr.writelines(f"{note}\n" for note in getattr(error, "__notes__", ()))
         return error.exit_code
+    except ModuleNotFoundError as error:
+        told = missing(error, f"'steadyrl {name}'")
+        if told is None:
+            raise
+        _complain(str(told))
+        return told.exit_code
     except KeyboardInterrupt:
         _complain("interrupted.")
         return INTERRUPTED

@@ -6,13 +6,13 @@ from another file. `LiveConfig` is the only door through which a setting changes
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Generic, Literal, Self, TypeVar, cast, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from steadyrl.core.config_errors import explain
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.records import Change
 
@@ -71,7 +71,7 @@ class Settings(BaseModel):
         try:
             return cls.model_validate(values)
         except ValidationError as error:
-            raise ConfigError(_explain(cls, error, source)) from None
+            raise ConfigError(explain(list(leaves(cls)), error, source)) from None
 
     def plain(self) -> dict[str, Any]:
         """As nested dictionaries of plain values."""
@@ -249,62 +249,3 @@ def leaves(model: type[Settings], prefix: str = "") -> Iterator[Leaf]:
             allowed=", ".join(bounds),
             changes=changes_when(model, name),
         )
-
-
-# Errors
-
-
-def _explain(model: type[Settings], error: ValidationError, source: str) -> str:
-    # What is missing comes last: a misspelt name is why another seems to be.
-    ordered = sorted(error.errors(), key=lambda problem: problem["type"] == "missing")
-    problems = [_sentence(model, dict(problem)) for problem in ordered]
-    if len(problems) == 1:
-        return f"{source}: {problems[0]}"
-    return "\n  ".join([f"{source}: {len(problems)} things are wrong:", *problems])
-
-
-def _sentence(model: type[Settings], problem: dict[str, Any]) -> str:
-    name = ".".join(str(part) for part in problem["loc"])
-    kind, value = problem["type"], problem.get("input")
-    if kind == "extra_forbidden":
-        known = [leaf.name for leaf in leaves(model)]
-        close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-        hint = f" Did you mean '{close[0]}'?" if close else " 'steadyrl schema' lists them all."
-        return f"unknown setting '{name}'.{hint}"
-    if kind == "missing":
-        needed = (leaf for leaf in leaves(model) if leaf.needed)
-        for leaf in needed:
-            if leaf.name == name or leaf.name.startswith(f"{name}."):
-                return f"'{leaf.name}' is missing. Add it: {leaf.meaning}."
-        return f"setting '{name}' is missing."
-    if kind == "value_error":
-        return str(problem["ctx"]["error"])
-    return f"{name} = {value!r} is not allowed: {_allowed(problem)}."
-
-
-_NEEDED = {
-    "int_type": "a whole number is needed",
-    "int_from_float": "a whole number is needed",
-    "float_type": "a number is needed",
-    "bool_type": "true or false is needed",
-    "string_type": "text is needed",
-    "finite_number": "a finite number is needed",
-    "tuple_type": "a list is needed, such as [64, 64]",
-    "dict_type": "settings as 'name: value' are needed",
-    "model_type": "settings as 'name: value' are needed",
-    "too_short": "at least one is needed",
-    "greater_than_equal": "it must be {ge:g} or more",
-    "greater_than": "it must be above {gt:g}",
-    "less_than_equal": "it must be {le:g} or less",
-    "less_than": "it must be below {lt:g}",
-    "literal_error": "use {expected}",
-}
-
-
-def _allowed(problem: dict[str, Any]) -> str:
-    """What a setting takes, in our words; in the validator's where we have none."""
-    ours = _NEEDED.get(problem["type"])
-    if ours is None:
-        theirs: str = problem["msg"]
-        return theirs[0].lower() + theirs[1:]
-    return ours.format(**problem.get("ctx", {}))

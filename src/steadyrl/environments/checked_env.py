@@ -173,9 +173,9 @@ class CheckedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
         if same and self._length > 1:
             self._fault(
                 "time-limit-as-termination",
-                f"the last {SAME_LENGTH} episodes all terminated after {self._length} steps. A "
-                "time limit must be reported as truncated, or the agent learns that the world "
-                "ends there.",
+                f"the last {SAME_LENGTH} episodes all terminated after {self._length} steps. If "
+                "that is a time limit and not the task's own end, it must be reported as "
+                "truncated, or the agent learns that the world ends there.",
             )
 
     def _fault(self, kind: str, sentence: str) -> None:

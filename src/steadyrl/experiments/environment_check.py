@@ -9,6 +9,7 @@ import gymnasium
 from gymnasium.utils.env_checker import check_env
 
 from steadyrl.core.errors import SteadyError
+from steadyrl.core.records import SEVERITIES, Severity
 from steadyrl.core.run_config import ATARI, EnvironmentConfig
 from steadyrl.environments.checked_env import SUSPICIONS, CheckedEnv
 from steadyrl.environments.contract import LIVABLE, explained
@@ -34,15 +35,18 @@ def contract_concerns(environment: EnvironmentConfig, seed: int) -> list[Concern
         except SteadyError as error:
             return [_concern("severe", str(error))]
         found = [
-            _concern(
-                "warning" if kind in (*LIVABLE, *SUSPICIONS) else "severe",
-                f"environment '{environment.id}': {sentence}",
-            )
+            _concern(_severity(kind), f"environment '{environment.id}': {sentence}")
             for kind, sentence in checked.faults.items()
         ]
-        return sorted(found, key=lambda concern: concern.severity) or _by_gymnasium(env)
+        worst_first = sorted(found, key=lambda c: SEVERITIES.index(c.severity), reverse=True)
+        return worst_first or _by_gymnasium(env)
     finally:
         env.close()
+
+
+def _severity(kind: str) -> Severity:
+    """Training can live with some of it, and suspicions may hold in a sound environment too."""
+    return "warning" if kind in (*LIVABLE, *SUSPICIONS) else "severe"
 
 
 def _play(env: CheckedEnv, id_: str, seed: int) -> None:

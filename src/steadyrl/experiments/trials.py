@@ -66,6 +66,8 @@ class Outcome:
     @property
     def said(self) -> str:
         """Where it ended, in words."""
+        if not math.isfinite(self.final_return):
+            return "ended before it was evaluated"
         if math.isfinite(self.final_length):
             return f"return {self.final_return:,.4g}, episodes of {self.final_length:,.0f} steps"
         sign = 1.0 if self.score.higher_is_better else -1.0

@@ -17,7 +17,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from stable_baselines3 import DQN, SAC, TD3
 from stable_baselines3 import __version__ as sb3_version
 from stable_baselines3.common.callbacks import BaseCallback
@@ -37,6 +36,7 @@ from steadyrl.integrations.sb3_model import (
     Episodes,
     environment_of,
     evaluators_in,
+    new_evaluations,
     not_finite,
     recent_episodes,
     settings_of,
@@ -58,6 +58,7 @@ FAMILIES: dict[str, Family] = {
     "SAC": "sac",
     "DQN": "dqn",
 }
+EPISODES_TOLD = 200  # moments at which episodes are told of between Steps, at most
 
 
 class SteadyCallback(BaseCallback):
@@ -132,7 +133,8 @@ class SteadyCallback(BaseCallback):
         self._episodes = Episodes()
         self._logged: dict[str, float] = {}
         self._at, self._clock = model.num_timesteps, time.perf_counter()
-        self._saved_at = model.num_timesteps
+        self._saved_at = self._told_at = model.num_timesteps
+        self._between = max(1, (total - model.num_timesteps) // EPISODES_TOLD)
         self._save_every = max(self._every, (total - model.num_timesteps) // 20)
         if self._watch is not None and self.locals.get("reset_num_timesteps") is False:
             self._watch.resume(total)
@@ -187,8 +189,19 @@ class SteadyCallback(BaseCallback):
         self._logged |= train_values(self.model)  # another callback may empty the logger
         if isinstance(self._meter, OffPolicyMeter):
             self._meter.add(self.locals)
-        if not isinstance(self._meter, OnPolicyMeter) and self._due:
+        if isinstance(self._meter, OnPolicyMeter):
+            return
+        if self._due:
             self._step()
+        elif self.model.num_timesteps - self._told_at >= self._between:
+            self._tell_episodes()
+
+    def _tell_episodes(self) -> None:
+        """Episodes between two Steps: a dozen Steps must not hide a hundred of them."""
+        ended = self._episodes.ended()
+        if ended:
+            self._told_at = self.model.num_timesteps
+            self._respond(self.watch.record(self._told_at, ended))
 
     @property
     def _due(self) -> bool:
@@ -221,31 +234,18 @@ class SteadyCallback(BaseCallback):
         now, steps = time.perf_counter(), model.num_timesteps
         signals = self._table.translate(self._logged | train_values(model))
         self._logged = {}
-        signals |= self._episodes.read() | recent_episodes(model) | self._evaluations()
+        signals |= self._episodes.read() | recent_episodes(model)
+        signals |= new_evaluations(self._evaluators, self._evaluated)
         signals |= self._meter.read() if self._meter is not None else {}
         entropy_weight = getattr(model, "ent_coef", None)
         if isinstance(entropy_weight, float) and "policy.kl" in signals:
             signals["setting.entropy_weight"] = entropy_weight
         elapsed = max(now - self._clock, 1e-9)
         signals["time.rate"] = (steps - self._at) / elapsed
-        self._at, self._clock = steps, now
+        self._at, self._clock, self._told_at = steps, now, steps
         self._respond(self.watch.record(steps, signals))
         if not self.watch.sick and steps - self._saved_at >= self._save_every:
             self._keep()
-
-    def _evaluations(self) -> dict[str, float]:
-        """What an EvalCallback beside this one has found since the last Step."""
-        for callback in self._evaluators:
-            count = callback.n_calls // callback.eval_freq
-            if count > self._evaluated.get(id(callback), 0):
-                self._evaluated[id(callback)] = count
-                found = {"eval.return_mean": float(callback.last_mean_reward)}
-                if callback.evaluations_results:
-                    found["eval.return_std"] = float(np.std(callback.evaluations_results[-1]))
-                    lengths = callback.evaluations_length[-1]
-                    found["eval.length_mean"] = float(np.mean(lengths))
-                return found
-        return {}
 
     def _respond(self, findings: list[Finding]) -> None:
         severe = [finding for finding in findings if finding.alarming]

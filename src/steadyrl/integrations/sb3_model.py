@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,20 @@ def evaluators_in(callback: Any) -> Iterator[EvalCallback]:
         yield callback
     elif isinstance(callback, EventCallback) and callback.callback is not None:
         yield from evaluators_in(callback.callback)
+
+
+def new_evaluations(callbacks: Sequence[EvalCallback], seen: dict[int, int]) -> dict[str, float]:
+    """What an EvalCallback beside this one has found since it was last asked."""
+    for callback in callbacks:
+        count = callback.n_calls // callback.eval_freq
+        if count > seen.get(id(callback), 0):
+            seen[id(callback)] = count
+            found = {"eval.return_mean": float(callback.last_mean_reward)}
+            if callback.evaluations_results:
+                found["eval.return_std"] = float(np.std(callback.evaluations_results[-1]))
+                found["eval.length_mean"] = float(np.mean(callback.evaluations_length[-1]))
+            return found
+    return {}
 
 
 def not_finite(local: Mapping[str, Any]) -> str | None:
@@ -41,6 +55,7 @@ class Episodes:
 
     def __init__(self) -> None:
         self._rewards: list[Any] = []
+        self._returns: list[float] = []
         self._terminated = self._truncated = 0
 
     def add(self, local: dict[str, Any]) -> None:
@@ -54,10 +69,17 @@ class Episodes:
                 cut = bool(info.get("TimeLimit.truncated", False))
                 self._truncated += cut
                 self._terminated += not cut
+                if "episode" in info:  # of a Monitor
+                    self._returns.append(float(info["episode"]["r"]))
+
+    def ended(self) -> dict[str, float]:
+        """The mean return of the episodes that ended since it was last asked for."""
+        returns, self._returns = self._returns, []
+        return {"rollout.episode_return": float(np.mean(returns))} if returns else {}
 
     def read(self) -> dict[str, float]:
         """The signals, and begin afresh."""
-        signals: dict[str, float] = {}
+        signals = self.ended()
         if self._rewards:
             rewards = np.concatenate(self._rewards)
             signals["rollout.reward_mean"] = float(rewards.mean())

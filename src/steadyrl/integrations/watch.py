@@ -33,12 +33,12 @@ from steadyrl.core.machine import MachineMeter
 from steadyrl.core.records import Diagnosis, Finding, RunSummary, Step
 from steadyrl.core.run_config import Limits
 from steadyrl.integrations.about import About, config_of, say_on_stderr
-from steadyrl.judging import add_unseen, names_of_settings
+from steadyrl.judging import add_unseen
 from steadyrl.stability.detectors.non_finite import RULE as NON_FINITE
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.prescribe import prescriptions
 from steadyrl.stability.remedies import REMEDIES
-from steadyrl.store.foreign.mapping import OWN, NameTable, load_table, telling
+from steadyrl.store.foreign.mapping import OWN, NameTable, load_table, names_of_settings, telling
 from steadyrl.store.writer import RunWriter, claim_run_path
 
 T = TypeVar("T")

@@ -260,27 +260,6 @@ class DenseNetwork:
         return buffers
 
 
-DORMANT = 0.025  # of the layer's mean activation (Sokar et al., 2023)
-
-
-class Observable(Protocol):
-    """A network whose hidden layers can be looked at."""
-
-    def hidden_activations(self) -> list[Tensor]:
-        """What they put out in the last `forward`."""
-        ...
-
-
-def dormant_share(network: Observable) -> float:
-    """Share of hidden units that hardly responded in the last `forward`."""
-    dormant = total = 0
-    for layer in network.hidden_activations():
-        activity = layer.float().mean(dim=0)
-        dormant += int((activity <= DORMANT * activity.mean()).sum())
-        total += len(activity)
-    return dormant / total if total else 0.0
-
-
 def first_non_finite(tensors: Iterable[tuple[str, Tensor]]) -> str | None:
     """The name of the first tensor that holds NaN or infinity."""
     for name, tensor in tensors:

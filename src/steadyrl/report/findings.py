@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
+from rich.padding import Padding
 from rich.table import Table
 
 from steadyrl.core.records import Diagnosis, Finding, Intervention, told_change
@@ -27,11 +28,11 @@ def print_verdict(verdict: Verdict, console: Console, *, verbose: bool = False) 
         soft_wrap=True,
     )
     for line in head(verdict):
-        console.print(f"  [dim]{escape(line)}[/]", highlight=False, soft_wrap=True)
+        console.print(Padding(f"[dim]{escape(line)}[/]", (0, 0, 0, 2)), highlight=False)
     for intervention in verdict.interventions:
         print_intervention(intervention, console)
     _print_history(verdict, console)
-    print_findings(verdict.present, console, verdict.unit)
+    print_findings(_events(verdict.present), console, verdict.unit)
     print_diagnoses(verdict.diagnoses, console, verdict.changes)
     if verdict.present and not verdict.diagnoses:
         console.print("cause unknown; this would decide:")
@@ -51,12 +52,18 @@ def print_verdict(verdict: Verdict, console: Console, *, verbose: bool = False) 
         _print_unmeasured(verdict, console, verbose)
 
 
+def _events(findings: Sequence[Finding]) -> list[Finding]:
+    """One per rule, in order of appearance: what it said last, which is the most severe."""
+    return list({finding.rule: finding for finding in findings}.values())
+
+
 def head(verdict: Verdict) -> list[str]:
     """What was read of another program's run, how its score went, and how many rules could look."""
     able, rules = verdict.looked
     found = "" if verdict.present else f"; nothing found by {able} of {rules} rules"
     about = [verdict.about] if verdict.about else []
-    return [*about, f"{verdict.standing.sentence}{found}"] if verdict.steps else about
+    far = [verdict.reference] if verdict.reference else []
+    return [*about, f"{verdict.standing.sentence}{found}", *far] if verdict.steps else about
 
 
 def _print_history(verdict: Verdict, console: Console) -> None:

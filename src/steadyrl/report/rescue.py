@@ -17,7 +17,7 @@ from steadyrl.store.paths import resolve
 from steadyrl.store.reader import RunReader
 from steadyrl.viewer.frame import write_page
 from steadyrl.views.history import as_text
-from steadyrl.views.pages import Block, Page, code, items
+from steadyrl.views.pages import Block, Page, code, items, text
 from steadyrl.views.proof import proof_tree, read_story
 from steadyrl.views.run import RunView
 
@@ -29,7 +29,7 @@ def print_rescue(folder: Path, report: Path) -> None:
     console.print(
         f"\n[bold]{plain(story['status'].upper())}[/]  {plain(story['message'])}", soft_wrap=True
     )
-    for diagnosis in story["diagnoses"][:1]:
+    for diagnosis in causes_told(story)[:1]:
         console.print(
             f"\ncause  [bold]{plain(diagnosis['cause'])} {plain(diagnosis['name'])}[/] "
             f"({diagnosis['confidence']:.2f})"
@@ -41,6 +41,8 @@ def print_rescue(folder: Path, report: Path) -> None:
     if story["tried"]:
         console.print()
         console.print(_tried_table(story))
+        for sentence in made_worse(story):
+            console.print(plain(sentence), soft_wrap=True)
     if story["chosen"]:
         console.print(f"\nfix  {plain(_settings(story['chosen']['changes']))}", soft_wrap=True)
     for sentence in hypotheses(story):
@@ -53,6 +55,22 @@ def print_rescue(folder: Path, report: Path) -> None:
     if (folder / "rescued.yaml").exists():
         console.print(f"config  {folder / 'rescued.yaml'}", soft_wrap=True, markup=False)
     console.print(f"report  {report}", soft_wrap=True, markup=False)
+
+
+def causes_told(story: dict[str, Any]) -> list[dict[str, Any]]:
+    """The cause whose remedy was chosen first; none where a run was left alone as healthy."""
+    diagnoses: list[dict[str, Any]] = story["diagnoses"]
+    if story["status"] == "healthy":
+        return []
+    origin = (story["chosen"] or {}).get("origin")
+    return sorted(diagnoses, key=lambda d: f"{d['cause']} {d['name']}" != origin)
+
+
+def made_worse(story: dict[str, Any]) -> list[str]:
+    """Which changes are not advice, whatever proposed them."""
+    sick = [row["name"] for row in story["tried"] if row["severe"] and row["origin"] != "placebo"]
+    names = ", ".join(sick)
+    return [f"not advised, for something severe was found with it: {names}"] if sick else []
 
 
 def hypotheses(story: dict[str, Any]) -> list[str]:
@@ -101,6 +119,8 @@ def rescue_page(folder: Path) -> Page:
         blocks.append(proof_tree(story).to_block())
     if said := hypotheses(story):
         blocks.append(items("What you asked for", said))
+    if said := made_worse(story):
+        blocks.append(text(*said))
     if rescued.exists():
         blocks.append(code("rescued.yaml", rescued.read_text("utf-8", errors="replace")))
     return Page(
@@ -135,7 +155,7 @@ def _told(story: dict[str, Any]) -> list[str]:
     lines = [_proved(story), story["message"]] if story["status"] == "verified" else []
     lines = [line for line in lines or [story["message"]] if line]
     lines += [f"What was wrong: {finding['message']}." for finding in severe[:1]]
-    for diagnosis in story["diagnoses"][:1]:
+    for diagnosis in causes_told(story)[:1]:
         words = diagnosis["name"].replace("-", " ")
         lines.append(
             f"Why: {words} ({diagnosis['cause']}, confidence "
@@ -184,7 +204,14 @@ def _tried_table(story: dict[str, Any]) -> Table:
 
 
 def _titles(story: dict[str, Any]) -> tuple[str, ...]:
-    return ("tried", "why", _score(story), "length", "state", "helped")
+    length = ("length",) if _played(story) else ()
+    return ("tried", "why", _score(story), *length, "state", "helped")
+
+
+def _played(story: dict[str, Any]) -> bool:
+    """Whether there are episodes, whose length tells something: clones and texts have none."""
+    rows = [story["control"] or {}, *story["tried"]]
+    return any(row.get("final_length") is not None for row in rows)
 
 
 def _score(story: dict[str, Any]) -> str:
@@ -194,26 +221,28 @@ def _score(story: dict[str, Any]) -> str:
 
 def _rows(story: dict[str, Any]) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
+    played = _played(story)
     if story["control"]:
         control = story["control"]
-        rows.append(("control", "no fix", *_result(control), ""))
+        rows.append(("control", "no fix", *_result(control, played), ""))
     rows += [
-        (row["name"], row["origin"], *_result(row), "yes" if row["helped"] else "no")
+        (row["name"], row["origin"], *_result(row, played), "yes" if row["helped"] else "no")
         for row in story["tried"]
     ]
     return rows
 
 
-def _result(row: dict[str, Any]) -> tuple[str, str, str]:
+def _result(row: dict[str, Any], played: bool = True) -> tuple[str, ...]:
     sick = " ".join(row["severe"])
     calm = row["status"] == "finished" and not sick
     state = "nothing severe" if calm else f"{row['status']} {sick}"
-    return f"{number(row['final_return'], ',.4g')}", f"{number(row['final_length'], ',.0f')}", state
+    length = (f"{number(row['final_length'], ',.0f')}",) if played else ()
+    return (f"{number(row['final_return'], ',.4g')}", *length, state)
 
 
 def _verified_table(story: dict[str, Any]) -> Table:
     grid = Table(box=None, padding=(0, 2, 0, 0))
-    played = (story["control"] or {}).get("final_length") is not None
+    played = _played(story)
     score = f"{_score(story)}, length" if played else _score(story)
     for title in ("fresh seed", f"original: {score}", f"rescued: {score}", "better"):
         grid.add_column(title)

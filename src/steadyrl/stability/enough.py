@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.course import FEWEST
+from steadyrl.stability.references import Reference
 from steadyrl.stability.rules import Detector
 from steadyrl.stability.standing import Standing
 from steadyrl.stability.window import Window
 
 ENOUGH = 10  # values that a rule about training has had to look at
+FEWEST_TAKEN = 2000  # env steps of a run of which anything is said
 READABLE = 0.9  # share of the Steps that can be read
 
 
@@ -29,12 +32,22 @@ def doubts(window: Window, rules: Iterable[Detector]) -> list[str]:
     return []
 
 
-def not_learned(standing: Standing) -> list[str]:
+def too_short(window: Window, config: RunConfig) -> list[str]:
+    """Of a run that acts: whether it had time to learn anything."""
+    taken = window.step.taken if window.step else 0
+    if "acts" not in (config.traits or ()) or taken >= FEWEST_TAKEN:
+        return []
+    return [f"{config.unit.of(taken)} are too few to learn any task that is known"]
+
+
+def not_learned(standing: Standing, known: Reference | None = None) -> list[str]:
     """Why another program's run cannot be called healthy: nothing shows that it learned."""
     if not standing.score:
         return ["no return or other score was recorded"]
     if standing.values < FEWEST:
         return [f"the {standing.score} has {standing.values} values, {FEWEST} are needed"]
+    if known is not None and known.at_random:
+        return [f"{standing.last:,.4g} is about what a random policy gets ({known.random:,.4g})"]
     if standing.learned == "yes":
         return []
     return [

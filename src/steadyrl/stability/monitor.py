@@ -25,6 +25,7 @@ class Monitor:
         self.window = Window((config.budget or None) if config else None)
         self.findings: list[Finding] = []
         self._spoken: dict[str, int] = {}
+        self.certain: set[str] = set()  # rules whose last word was told, not seen
         self._looking: list[Detector] = []
         self._width = -1
 
@@ -67,8 +68,15 @@ class Monitor:
             if rule.looks_back and rule.id not in self._spoken and not rule.lacks(self.window):
                 sighting = rule.detect(self.window, rule.limits)
                 if sighting is not None and step is not None:
+                    # Not noted as spoken: a run that goes on is looked back on again.
                     self.findings.append(rule.finding(step, sighting))
-                    self._spoken[rule.id] = SEVERITIES.index(self.findings[-1].severity)
+
+    def tell_at_end(self, identity: str, message: str) -> None:
+        """Take what is known of a finished record by other means as a rule's last word."""
+        rule = next((rule for rule in self.detectors if rule.id == identity), None)
+        if rule is not None and self.window.step is not None:
+            self.tell(rule, message, self.window.step)
+            self.certain.add(identity)
 
     def tell(self, rule: Detector, message: str, step: Step) -> Finding:
         """Take what was seen otherwise than in a Step, such as an exception, as a rule's words."""

@@ -20,8 +20,10 @@ def prescriptions(
 ) -> dict[str, str]:
     """For each remedy that changes settings: which, from what to what.
 
-    `names` are the settings' names in another program; only what is known there is changed.
+    `names` are the settings' names in another program, or in words what does the same there where
+    it has none; only what is known there is changed.
     """
+    names = names or {}
     ours = as_ours(config, {n.removeprefix("setting."): window.latest(n) for n in _logged(window)})
     if ours is None:
         return {}
@@ -30,14 +32,24 @@ def prescriptions(
         changes = REMEDIES[identity].proposal(ours, window) or {}
         parts = []
         for name, after in changes.items():
+            if config is not ours and names and " " in names.get(name, " "):
+                parts.append(_in_words(names, name, after, config.recorded_by))
+                continue
             before = config.value_of(name)
             if before is None and window.has(f"setting.{name}"):
                 before = window.latest(f"setting.{name}")
             if before != after and (before is not None or config is ours):
-                parts.append(told_change((names or {}).get(name, name), before, after))
+                parts.append(told_change(names.get(name, name), before, after))
         if parts:
             found[identity] = ", ".join(parts)
     return found
+
+
+def _in_words(names: Mapping[str, str], name: str, after: object, program: str) -> str:
+    """A setting that another program does not have: what to do instead, or that there is none."""
+    if name in names:
+        return f"{names[name]} (our {name} = {after})"
+    return f"{name} = {after}, for which {program} has no setting"
 
 
 def _logged(window: Window) -> list[str]:

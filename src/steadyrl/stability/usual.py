@@ -5,12 +5,17 @@ The ranges are where training is known to work, not where it works best.
 
 from __future__ import annotations
 
+import json
+from functools import lru_cache
+from pathlib import Path
+
 from steadyrl.core.run_config import RunConfig
 
 Range = tuple[float, float]
 
 POLICIES: Range = (3e-5, 3e-3)  # small networks, Adam
 TINY_MODELS: Range = (1e-5, 5e-4)  # language models of a few layers
+LARGEST_TINY = 2_048  # layers times width: 8 layers of 256
 ADAPTERS: Range = (1e-6, 5e-4)
 LANGUAGE_MODELS: Range = (1e-7, 1e-4)  # pretrained, all weights
 
@@ -19,9 +24,21 @@ def usual_rates(config: RunConfig | None) -> Range:
     """Learning rates of clipped policies, language models among them."""
     if config is None or not config.is_a("language"):
         return POLICIES
-    if config.has("model.path") and config.value_of("model.path") is None:
+    if config.has("model.path") and _tiny(config.value_of("model.path")):
         return TINY_MODELS
     return ADAPTERS if config.value_of("model.lora_rank", 0) else LANGUAGE_MODELS
+
+
+@lru_cache(maxsize=64)
+def _tiny(path: str | None) -> bool:
+    """Whether a model is made by us, or lies in a folder and says that it is no larger."""
+    if path is None:
+        return True
+    try:
+        said = json.loads((Path(path) / "config.json").read_text("utf-8"))
+        return int(said["hidden_size"]) * int(said["num_hidden_layers"]) <= LARGEST_TINY
+    except (OSError, ValueError, KeyError, TypeError):
+        return False  # not there any more, or of another kind
 
 
 def usual_epochs(config: RunConfig | None) -> int:

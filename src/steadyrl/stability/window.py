@@ -277,6 +277,12 @@ class Window:
             return math.nan
         return self.step.taken / self.budget
 
+    @property
+    def so_far(self) -> str:
+        """How much of the budget was used, in words."""
+        known = math.isfinite(self.progress)
+        return f"after {self.progress:.0%} of the budget" if known else "so far"
+
     def missing(self, names: Iterable[str]) -> list[str]:
         """Those of the names that were never measured."""
         return [name for name in names if name not in self._rings]

@@ -97,7 +97,7 @@ def _branch(
     beside = [field for field in FIELDS.values() if field != shown]
     healthy = sum(row["status"] == "finished" and not row["severe"] for row in rows)
     said = [
-        f"{field.removeprefix('final_')} {_figure(row.get(field))}"
+        f"{_called(field, row)} {_figure(row.get(field))}"
         for field in beside
         for row in rows
         if row.get(field) is not None
@@ -116,6 +116,11 @@ def _branch(
         beside=[*sick, *said],
         changes=changes,
     )
+
+
+def _called(field: str, row: Story) -> str:
+    """What a figure is called: a run may be scored by something else than its return."""
+    return "length" if field == "final_length" else str(row.get("score", "return"))
 
 
 def _figure(value: Any) -> str:

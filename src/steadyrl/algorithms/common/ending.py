@@ -16,6 +16,7 @@ class Counts(Protocol):
 
     updates: int
     steps: int
+    evaluations: int
     seconds: float
 
 
@@ -43,6 +44,12 @@ def finish_step(
     meter.add({"train.updates": float(learner.updates)})
     if config.evaluation.due(taken_before, taken):
         meter.add(evaluate())
+    elif config.evaluation.episodes and taken >= config.budget:
+        # Every run ends with a score. It is not counted, so that one which is made longer goes on
+        # as if it had never ended.
+        counted = learner.evaluations
+        meter.add(evaluate())
+        learner.evaluations = counted
     seconds = time.perf_counter() - started
     learner.seconds += seconds
     learner.steps += 1

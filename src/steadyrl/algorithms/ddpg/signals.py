@@ -13,7 +13,8 @@ from steadyrl.environments.envs import Envs
 from steadyrl.experience.replay import Batch
 from steadyrl.maths.horizon import value_bound
 from steadyrl.maths.observations import spread
-from steadyrl.nets.dense import dormant_share, norm
+from steadyrl.nets.dense import norm
+from steadyrl.nets.dormant import dormant_share
 
 INSPECTED = 256  # states of the last batch on which the policy is looked at, once per Step
 

@@ -87,7 +87,7 @@ def update(
     meter.add(after_update(learner, fresh))
     meter.add(
         {
-            "train.sample_efficiency": learner.trained / learner.generated,
+            "train.sample_efficiency": learner.trained / max(learner.generated, 1),
             "policy.kl_first_epoch": first_epoch_kl,
             "policy.kl_last_epoch": kl,
             "policy.epochs": float(epochs),

@@ -24,8 +24,8 @@ CHECK = Check(
     name="batch-of-the-data",
     severity="warning",
     concern="A batch is most of the data.",
-    why="Gradients have hardly any noise left, which lets the deviations collapse further. Whether "
-    "the repetition of samples does harm is the question of the study C10.",
+    why="Gradients have hardly any noise left, which lets the deviations collapse further. The "
+    "repetition of samples itself does no harm (study C10).",
     remedy="Use 10 to 20 % of the data, and a std_floor of 0.05 at any batch size.",
     check=check,
     needs=("batch_size", "demonstrations"),

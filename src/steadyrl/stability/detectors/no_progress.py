@@ -82,8 +82,7 @@ def _stands_still(window: Window, name: str, limits: Mapping[str, float]) -> Sig
     if upward.slope > 0 and upward.p_value < limits["p_value"]:
         return None
     return Sighting(
-        f"after {window.progress:.0%} of the budget the {called(name)} is {recent:,.4g}; it "
-        f"began at {start:,.4g}",
+        f"{window.so_far} the {called(name)} is {recent:,.4g}; it began at {start:,.4g}",
         {"start": start, name: recent, "noise": noise, "p_value": upward.p_value},
     )
 

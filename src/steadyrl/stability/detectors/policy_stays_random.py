@@ -19,8 +19,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     if len(shares) and float(shares.min()) > limits["share"]:
         share = float(np.median(shares))
         return Sighting(
-            f"after {window.progress:.0%} of the budget the policy has {share:.1%} of the largest "
-            "possible entropy",
+            f"{window.so_far} the policy has {share:.1%} of the largest possible entropy",
             {"policy.entropy_share": share},
         )
     spreads = window.last("policy.std", steps)

@@ -37,8 +37,8 @@ RULE = Detector(
     false_alarms="Sparse rewards, before the first success.",
     reads=(WEIGHT, LENGTH),
     limits={"values": 10, "times": 1.5},
-    calibrated_on="SAC of Stable-Baselines3 on Pendulum: a tuned weight ends below 0.5 at 0.7 to 6 "
-    "per step",
+    calibrated_on="quiet on half of 54 public logs, two of them of SAC. Not calibrated on faulty "
+    "runs yet",
     detect=detect,
     traits=("off_policy", "climbs_values"),
     looks_back=True,

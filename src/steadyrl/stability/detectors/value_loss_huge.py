@@ -39,8 +39,8 @@ RULE = Detector(
     "other.",
     reads=("value.loss",),
     limits={"loss": 1e5, "share": 0.45, "steps": 20},
-    calibrated_on="half of 54 public logs: 27 of them below 1e4, or explaining more than 0.7; one "
-    "at 1e6 and 0.4 (docs/public-runs.md)",
+    calibrated_on="half of 54 public logs: fires on one of 27, at 1e6 and 0.4, which its reader "
+    "called suspicious for that reason (docs/public-runs.md)",
     detect=detect,
     traits=("acts",),
     looks_back=True,

@@ -18,9 +18,12 @@ from typing import Any
 import yaml
 
 from steadyrl.core.foreign_config import Family
-from steadyrl.core.yaml_text import numbers_as_written
+from steadyrl.core.yaml_text import numbers_as_written, parse_scalar
+from steadyrl.store.foreign.event_folder import event_files
 
 _LARGEST = 4 << 20  # bytes of a settings file
+_BEGINNING = 1 << 18  # bytes of an event file in which hyperparameters are looked for
+_TABLE = b"|param|value|"
 _ALGORITHMS: Mapping[str, Family] = {
     "ppo": "ppo", "ppo2": "ppo", "ppolstm": "ppo", "recurrentppo": "ppo", "maskableppo": "ppo",
     "appo": "ppo", "poca": "ppo",
@@ -87,10 +90,19 @@ def read_beside(folder: Path) -> Beside:
     found = Beside()
     for file, read in _candidates(folder if folder.is_dir() else folder.parent):
         try:
-            if file.stat().st_size > _LARGEST and file.suffix != ".zip":
+            whole = file.suffix != ".zip" and "tfevents" not in file.name
+            if whole and file.stat().st_size > _LARGEST:
                 continue
             values = read(file)
-        except (OSError, ValueError, yaml.YAMLError, zipfile.BadZipFile, RecursionError, KeyError):
+        except (
+            OSError,
+            ValueError,
+            yaml.YAMLError,
+            zipfile.BadZipFile,
+            RecursionError,
+            KeyError,
+            AttributeError,
+        ):
             continue
         if values:
             given = {name: value for name, value in values.items() if value not in (None, -1)}
@@ -99,27 +111,34 @@ def read_beside(folder: Path) -> Beside:
     return found
 
 
+_ABOVE = {  # in the folder of a log, or in the one above it
+    ".hydra/config.yaml": "yaml",
+    "wandb/latest-run/files/config.yaml": "wandb",
+    "files/config.yaml": "wandb",
+    "params.json": "json",
+    "hyperparams.yaml": "yaml",
+    "hyperparameters.yaml": "yaml",
+}
+_HERE = {"args.json": "json", "config.json": "json", "config.yaml": "wandb"}
+_ZOO = {"args.yml": "yaml", "config.yml": "yaml"}
+
+
 def _candidates(folder: Path) -> Iterator[tuple[Path, Callable[[Path], dict[str, Any]]]]:
     """Files that may hold settings, and how they are read; later ones count more."""
     inner = [p for p in sorted(folder.iterdir()) if p.is_dir()] if folder.is_dir() else []
-    for home in (folder.parent, folder):
-        for name, read in (
-            (".hydra/config.yaml", _yaml),
-            ("wandb/latest-run/files/config.yaml", _wandb),
-            ("files/config.yaml", _wandb),
-            ("params.json", _json),
-            ("hyperparams.yaml", _yaml),
-            ("hyperparameters.yaml", _yaml),
-        ):
+    named = [
+        p for p in inner if p.name in folder.name
+    ]  # as the zoo does: CartPole-v1_1/CartPole-v1
+    places = [(folder.parent, _ABOVE), (folder, {**_ABOVE, **_HERE})]
+    places += [(home, _ZOO) for home in (*named, folder)]
+    for home, names in places:
+        for name, form in names.items():
             if (home / name).is_file():
-                yield home / name, read
-    for name, read in (("args.json", _json), ("config.json", _json), ("config.yaml", _wandb)):
-        if (folder / name).is_file():
-            yield folder / name, read
-    for home in (*(p for p in inner if p.name in folder.name), folder):
-        for name in ("args.yml", "config.yml"):
-            if (home / name).is_file():
-                yield home / name, _yaml
+                yield home / name, _READERS[form]
+    if (folder / "trainer_state.json").is_file():
+        yield folder / "trainer_state.json", _trainer_state
+    for file in event_files(folder)[:1]:
+        yield file, _told_in_events
     for file in sorted(folder.glob("*.zip"))[:1]:
         yield file, _model_zip
 
@@ -172,6 +191,15 @@ def _json(file: Path) -> dict[str, Any]:
     return _flat(json.loads(file.read_text("utf-8", errors="replace")))
 
 
+def _trainer_state(file: Path) -> dict[str, Any]:
+    """How many steps a trainer of transformers was to take."""
+    planned = json.loads(file.read_text("utf-8", errors="replace")).get("max_steps")
+    return {"n_timesteps": planned} if isinstance(planned, int) and planned > 0 else {}
+
+
+_READERS = {"yaml": _yaml, "wandb": _wandb, "json": _json}
+
+
 def _model_zip(file: Path) -> dict[str, Any]:
     """The JSON in a Stable-Baselines3 model: its plain values; what is pickled stays closed."""
     with zipfile.ZipFile(file) as archive:
@@ -189,6 +217,21 @@ def _model_zip(file: Path) -> dict[str, Any]:
     planned = found.get("_total_timesteps")
     extra = {"algo": kind or None, "n_timesteps": planned}
     return {**values, **{n: v for n, v in extra.items() if isinstance(v, str | int)}}
+
+
+def _told_in_events(file: Path) -> dict[str, Any]:
+    """CleanRL's table of hyperparameters, a text near the beginning of an event file."""
+    with file.open("rb") as opened:
+        start = opened.read(_BEGINNING)
+    at = start.find(_TABLE)
+    found: dict[str, Any] = {}
+    row = re.compile(rb"\n\|([^|\n\x00]{1,100})\|([^|\n\x00]{0,200})\|")
+    at += len(_TABLE)
+    while at >= len(_TABLE) and (match := row.match(start, at)):
+        name, value = (part.decode("utf-8", errors="replace") for part in match.groups())
+        found[name] = parse_scalar(value)
+        at = match.end()
+    return _flat({name: value for name, value in found.items() if name.strip("-")})
 
 
 def _flat(values: Any, prefix: str = "", depth: int = 0) -> dict[str, Any]:

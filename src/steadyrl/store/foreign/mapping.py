@@ -25,6 +25,7 @@ from steadyrl.core.config import Settings, setting
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.foreign_config import Doubt, Family, Scalar
 from steadyrl.core.registry import ALGORITHMS, config_class
+from steadyrl.core.run_config import RunConfig
 from steadyrl.core.yaml_text import read_yaml
 
 OTHER = "other."  # names that no table knows, kept because a NaN in a loss is worth knowing
@@ -213,6 +214,13 @@ def built_in() -> Mapping[str, NameTable]:
             text = file.read_text("utf-8")
             tables[file.name.removesuffix(".yaml")] = _parse(text, source=file.name)
     return tables
+
+
+def names_of_settings(config: RunConfig) -> Mapping[str, str]:
+    """What the program that trained the run calls our settings."""
+    source = config.recorded_by
+    table = next((t for t in built_in().values() if source and source.startswith(t.name)), None)
+    return table.settings if table else {}
 
 
 def load_table(source: str | Path) -> NameTable:

@@ -29,7 +29,7 @@ from steadyrl.store.foreign.mapping import (
 )
 from steadyrl.store.foreign.monitors import EVALUATIONS, read_evaluations, read_monitors
 from steadyrl.store.foreign.names import Names, told
-from steadyrl.store.foreign.series import Series, running_mean, to_steps, without_restarts
+from steadyrl.store.foreign.series import Series, running_mean, to_steps, unlooped, without_restarts
 from steadyrl.store.foreign.tables import (
     Table,
     read_csv,
@@ -40,6 +40,7 @@ from steadyrl.store.foreign.tables import (
 
 THIN = 1000  # Steps that a longer log is reduced to
 EPISODE = "rollout.episode_return"
+ENDED = 0.9  # of what was planned: so much is the whole of it
 
 _TABLES = {
     "result.json": read_json_lines,
@@ -95,6 +96,9 @@ class ForeignRun:
             return False
         self._seen = seen
         named, problems = self._read(files)
+        named, loops = unlooped(named)
+        if loops:
+            problems.append(f"its steps begin anew {loops} times: counted on, as one run.")
         signals = self._translate(named)
         signals, replaced = without_restarts(signals)
         if replaced:
@@ -132,6 +136,15 @@ class ForeignRun:
     def about(self) -> str:
         """In a line: which algorithm, where, how long, and what was made of the log's names."""
         return told(self.config, self.names, self._steps[-1].taken if self._steps else 0)
+
+    @property
+    def unfinished(self) -> str:
+        """Where the record ends, if its own files plan for more."""
+        taken = self._steps[-1].taken if self._steps else 0
+        planned = self.config.planned
+        if self._growing or taken >= ENDED * planned:
+            return ""
+        return f"its record ends at {taken:,} of {planned:,} planned env steps"
 
     def steps(self) -> Iterator[Step]:
         """All Steps."""

@@ -26,6 +26,7 @@ _LONG = 30.0  # times as long as usual: the program was not running
 _FEW_UPDATES = 40  # rows of losses below which episodes are moments of their own
 _BETWEEN = 200  # such moments
 _EPISODES_ALONE = 250  # Steps of a log that has nothing else: few rules look, and at means
+_LOOPS = 2  # beginnings anew from which a log is a loop of several
 _INTERLEAVED = 0.1  # share of backward steps above which several writers share a log
 
 
@@ -70,6 +71,50 @@ class Series:
 NOTHING = Series(np.empty(0, dtype=np.int64), np.empty(0), np.empty(0), np.empty(0))
 
 
+def unlooped(named: Mapping[str, Series]) -> tuple[dict[str, Series], int]:
+    """One run where a program called learn() again and again, each time counting from 0.
+
+    The steps begin anew several times while the clock runs on: they are counted on instead. Also
+    says how often that was.
+    """
+    begun = {name: _beginnings(series) for name, series in named.items()}
+    most = max((len(at) for at in begun.values()), default=0)
+    if most < _LOOPS:
+        return dict(named), 0
+    # Of the names that a program records together, the first one says when it began anew.
+    first = min(
+        (name for name, at in begun.items() if len(at) == most),
+        key=lambda name: float(named[name].order[begun[name][0]]),
+    )
+    moments = named[first].order[begun[first]]
+    lengths = np.zeros(most + 1, dtype=np.int64)
+    for series in named.values():
+        np.maximum.at(lengths, np.searchsorted(moments, series.order, side="right"), series.steps)
+    offsets = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+    moved = {
+        name: Series(
+            s.steps + offsets[np.searchsorted(moments, s.order, side="right")],
+            s.times,
+            s.values,
+            s.order,
+        )
+        for name, s in named.items()
+    }
+    return moved, most
+
+
+def _beginnings(series: Series) -> Places:
+    """Where a series counts from its first step again, without a pause of the clock."""
+    if len(series) < _LOOPS:
+        return np.empty(0, dtype=np.int64)
+    back = np.flatnonzero(np.diff(series.steps) < 0) + 1
+    anew = back[series.steps[back] <= series.steps[0]]
+    waits = _waits(series.times)
+    usual = float(np.median(waits)) if len(waits) else 0.0
+    on: Places = anew[waits[anew - 1] <= max(_PAUSE, _LONG * usual)]
+    return on if len(on) == len(back) else np.empty(0, dtype=np.int64)
+
+
 def without_restarts(signals: Mapping[str, Series]) -> tuple[dict[str, Series], int]:
     """By rising steps, with the restarts as a signal, and how many values they have replaced.
 
@@ -94,14 +139,20 @@ def _begun(signals: Mapping[str, Series], back: Sequence[int]) -> Series:
     longest = max(signals.values(), key=len, default=NOTHING)
     if not len(longest):
         return NOTHING
-    with np.errstate(invalid="ignore", over="ignore"):  # clocks may say anything
-        waits = np.diff(longest.times)
-    waits[~np.isfinite(waits)] = 0.0
+    waits = _waits(longest.times)
     usual = float(np.median(waits)) if len(waits) else 0.0
     silent = np.flatnonzero(waits > max(_PAUSE, _LONG * usual)) + 1
     steps = np.unique(np.concatenate([longest.steps[silent], np.array(back, dtype=np.int64)]))
     at = np.minimum(np.searchsorted(longest.steps, steps), len(longest) - 1)
     return Series(steps, longest.times[at], np.ones(len(steps)), longest.order[at])
+
+
+def _waits(times: Floats) -> Floats:
+    """How long it was between one moment and the next; clocks may say anything."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        waits = np.diff(times)
+    waits[~np.isfinite(waits)] = 0.0
+    return waits
 
 
 def _restarts(series: Series) -> list[tuple[int, float]]:

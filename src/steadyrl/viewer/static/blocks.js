@@ -25,7 +25,7 @@ function Branch({ branch, low, high, measure }) {
   return html`<li><div class="branch ${branch.kind}"><div><span class="name">${branch.name}</span> <span class="soft small">${branch.why === branch.name ? "" : branch.why}</span>
       <div class="soft small">${branch.beside.slice(0, 4).join(" · ")}</div></div>
     <${Dots} branch=${branch} low=${low} high=${high} />
-    <div><b class="number">${said}</b> <span class="soft small">${measure}</span><div><${Pill} tone=${branch.helped ? "good" : branch.healthy === branch.values.length ? "unknown" : "bad"}>${branch.helped === null ? state : branch.helped ? "better and healthy" : "no better"}<//></div></div></div></li>`;
+    <div><b class="number">${said}</b> <span class="soft small">${measure}</span><div><${Pill} tone=${branch.helped ? "good" : branch.healthy === branch.values.length ? "unknown" : "bad"}>${branch.helped === null ? state : branch.helped ? "better, nothing severe" : "no better"}<//></div></div></div></li>`;
 }
 
 function Proof({ block }) {
