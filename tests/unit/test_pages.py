@@ -22,6 +22,7 @@ from steadyrl.report.html import write_report
 from steadyrl.report.ladder import print_ladder, write_ladder_report
 from steadyrl.report.milestones import write_milestones
 from steadyrl.report.rescue import print_rescue, write_rescue_report
+from steadyrl.report.study import write_study
 from steadyrl.store.writer import RunWriter
 from steadyrl.views.names import distinct_names
 from tests.unit.pages import page_data, texts
@@ -151,6 +152,13 @@ def _of_replay(folder: Path) -> Path:
     return write_replay(EVIL, EVIL, {"clone": [0.0, 1.0]}, folder / "page.html")
 
 
+def _of_study(folder: Path) -> Path:
+    declared = dict.fromkeys(("claim", "question", "setup", "rule"), EVIL)
+    words = dict.fromkeys(("verdict", "because", "date", "machine", "commit", "study"), EVIL)
+    found = {**words, "seeds": 3, "head": [EVIL], "rows": [[EVIL]], "notes": [EVIL]}
+    return write_study(declared, found, folder / "page.html")
+
+
 class _Elements(HTMLParser):
     """What a browser would make of a page: its scripts, and the text outside of them."""
 
@@ -180,6 +188,7 @@ class _Elements(HTMLParser):
         _of_milestones,
         _of_inspection,
         _of_replay,
+        _of_study,
     ],
 )
 def test_text_from_files_is_shown_and_never_markup(page: Page, tmp_path: Path) -> None:

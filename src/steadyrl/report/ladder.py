@@ -66,6 +66,7 @@ def ladder_page(folder: Path) -> Page:
             *(items(one["title"], [one["because"], *one["evidence"]]) for one in failed),
         ],
         runs=view_runs([RunReader.open(path) for path in paths]),
+        groups=[f"batch {r['batch_size']:,}" for r in story["rungs"] for _ in r["runs"]],
     )
 
 
@@ -134,6 +135,8 @@ def _charts(story: dict[str, Any]) -> list[Block]:
     )
     found = []
     for title, about, values in plots:
+        if not any(value is not None for value in values):
+            continue
         series = {"name": title, "x": places, "y": values, **(spread if title == "Return" else {})}
         found.append(chart(title, [series], about=about, x="batch size", categories=sizes))
     return found

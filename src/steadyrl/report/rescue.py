@@ -17,7 +17,7 @@ from steadyrl.store.paths import resolve
 from steadyrl.store.reader import RunReader
 from steadyrl.viewer.frame import write_page
 from steadyrl.views.history import as_text
-from steadyrl.views.pages import Block, Page, code, items, text
+from steadyrl.views.pages import Block, Page, code, items
 from steadyrl.views.proof import proof_tree, read_story
 from steadyrl.views.run import RunView
 
@@ -120,7 +120,7 @@ def rescue_page(folder: Path) -> Page:
     if said := hypotheses(story):
         blocks.append(items("What you asked for", said))
     if said := made_worse(story):
-        blocks.append(text(*said))
+        blocks.append(items("", said))
     if rescued.exists():
         blocks.append(code("rescued.yaml", rescued.read_text("utf-8", errors="replace")))
     return Page(

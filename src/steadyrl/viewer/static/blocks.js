@@ -69,7 +69,8 @@ const GROUP_COLORS = ["#d9480f", "#2b8a3e", "#8a94a0", "#2f6fd0", "#9c36b5"];
 
 function Together({ runs, groups = [] }) {
   const kinds = [...new Set(groups)];
-  const color = (index) => kinds.length ? GROUP_COLORS[kinds.indexOf(groups[index]) % GROUP_COLORS.length] : COLORS[index % COLORS.length];
+  const palette = kinds.length && kinds.length <= GROUP_COLORS.length ? GROUP_COLORS : COLORS;
+  const color = (index) => palette[(kinds.length ? kinds.indexOf(groups[index]) : index) % palette.length];
   const names = [...new Set(runs.flatMap((run) => Object.keys(run.curves)))];
   const main = [...new Set(runs.flatMap((run) => run.main.flat()))];
   const card = (name, height) => {
@@ -78,7 +79,7 @@ function Together({ runs, groups = [] }) {
     return html`<div class="card" key=${name}><${Overlaid} series=${series} name=${name} height=${height} meaning=${known ? known.meaning : ""} /></div>`;
   };
   return html`<h2>${plural(runs.length, "run")}</h2>
-    <div class="legend">${kinds.length ? kinds.map((kind, index) => html`<span><i style=${{ background: GROUP_COLORS[index % GROUP_COLORS.length] }}></i>${kind}</span>`)
+    <div class="legend">${kinds.length ? kinds.map((kind, index) => html`<span><i style=${{ background: palette[index % palette.length] }}></i>${kind}</span>`)
       : runs.map((run, index) => html`<span><i style=${{ background: color(index) }}></i>${run.name}</span>`)}</div>
     <div class="cards">${main.map((name) => card(name, 190))}</div>
     <h2>Each run</h2>${runs.map((run) => html`<${Fold} key=${run.name} title=${html`<${Pill} tone=${run.tone}>${run.headline}<//> ${run.name}`} about=${run.told[0]}><${Run} run=${run} /><//>`)}
