@@ -41,9 +41,10 @@ class Folder:
 
     root: Path
     skipped: dict[str, str] = field(default_factory=dict)  # by name: why it is not read
+    called: str = field(init=False)  # as it was named
 
     def __post_init__(self) -> None:
-        self.root = self.root.resolve()
+        self.called, self.root = str(self.root), self.root.resolve()
 
     def look(self) -> dict[str, Found]:
         """Everything that is there now, by id."""

@@ -104,7 +104,7 @@ class Dashboard:
 
     def _about(self) -> dict[str, Any]:
         skipped = [list(pair) for pair in self.fleet.folder.skipped.items()]
-        return {"folder": str(self.fleet.folder.root), "skipped": skipped, "now": time.time()}
+        return {"folder": self.fleet.folder.called, "skipped": skipped, "now": time.time()}
 
     def _runs(self, request: Request) -> Response:
         ids = request.args.get("ids", "").split(",")[:COMPARED]

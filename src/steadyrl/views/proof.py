@@ -102,8 +102,7 @@ def _branch(
         for row in rows
         if row.get(field) is not None
     ]
-    states = [" ".join([str(row["status"]), *map(str, row["severe"])]) for row in rows]
-    sick = [state for state in dict.fromkeys(states) if state != "finished"]
+    sick = list(dict.fromkeys(state for row in rows if (state := _state(row))))
     changes = [f"{n} = {v}" for row in rows for n, v in dict(row.get("changes") or {}).items()]
     return Branch(
         kind=kind,
@@ -116,6 +115,13 @@ def _branch(
         beside=[*sick, *said],
         changes=changes,
     )
+
+
+def _state(row: Story) -> str:
+    """What is wrong with a run, shortly; nothing of one that ended well."""
+    severe = f"found {', '.join(map(str, row['severe']))}" if row["severe"] else ""
+    ended = "" if row["status"] == "finished" else str(row["status"])
+    return " ".join(part for part in (ended, severe) if part)
 
 
 def _called(field: str, row: Story) -> str:

@@ -76,6 +76,8 @@ def now(verdict: Verdict) -> str:
     if not verdict.steps:
         return ""
     said = f"{_capital(verdict.standing.sentence)}."
+    if verdict.headline == "sick":  # what a sick run learned is not what was wanted
+        said = said.replace(": it learned.", ".")
     if not verdict.present and verdict.headline != "cannot tell":
         able, rules = verdict.looked
         said += f" {able} of {rules} rules could look and found nothing that stands."

@@ -24,7 +24,7 @@ function Lane({ run, range }) {
   const [from, to] = range || bounds(run);
   const at = (taken) => LEFT + (taken - from) / (to - from || 1) * (width - LEFT - RIGHT);
   const shown = run.marks.filter((mark) => mark.taken >= from && mark.taken <= to);
-  const high = (kind) => kind === "checkpoint" || kind === "change" || kind === "fork" ? 33 : 14;
+  const high = (kind) => ["checkpoint", "change", "fork", "note"].includes(kind) ? 33 : 14;
   return html`<svg class="lane" ref=${place} role="group" aria-label="what happened along the run">
       <line class="rail" x1=${LEFT} x2=${width - RIGHT} y1="14" y2="14" /><line class="rail" x1=${LEFT} x2=${width - RIGHT} y1="33" y2="33" />
       ${shown.filter((mark) => mark.since !== null && mark.since !== undefined).map((mark) => html`<line class="guard" x1=${at(mark.taken)} x2=${at(Math.min(to, mark.since))} y1="14" y2="14" />`)}
