@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from steadyrl.core.coarsen import coarsen, columns_of
+from steadyrl.core.coarsen import Columns, coarsen, columns_of
 from steadyrl.core.foreign_config import Family, ForeignConfig
 from steadyrl.core.records import Evidence, Finding, Intervention
 from steadyrl.core.run_config import Limits, RunConfig
@@ -172,6 +172,7 @@ class Observed:
     monitor: Monitor
     indices: list[int]
     block: int
+    columns: Columns | None = None  # of a long run: what was read, for who draws it
 
 
 def observe(store: RunReader, config: RunConfig) -> Observed:
@@ -195,7 +196,7 @@ def observe(store: RunReader, config: RunConfig) -> Observed:
     for step in coarsen(columns, block):
         monitor.observe(step)
     monitor.window = Window.at_end_of(columns, monitor.window.budget)
-    return Observed(monitor, [index for index, _, _ in columns.heads], block)
+    return Observed(monitor, [index for index, _, _ in columns.heads], block, columns)
 
 
 def _judged(

@@ -31,6 +31,7 @@ class LiveJudge:
         records, rewound = self._tail.new()
         if rewound or config != self._config:  # another past, or another end
             self._observed = observe(self._store, config)
+            self._observed.columns = None  # nobody draws it here
         self._config, seen = config, self._observed
         last = max(seen.indices, default=0)
         for step in map(Step.from_json, records):

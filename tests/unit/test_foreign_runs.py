@@ -20,6 +20,7 @@ from steadyrl.store.foreign.finding import find_runs
 from steadyrl.store.foreign.mapping import built_in, load_table, recognised
 from steadyrl.store.foreign.run import ForeignRun
 from steadyrl.store.foreign.tables import read_csv, read_json_lines, read_trainer_state
+from tests.unit.pages import page_data, texts
 from tests.unit.test_event_files import file_of, scalar
 
 DATA = Path(__file__).parents[1] / "data"
@@ -308,11 +309,11 @@ def test_growing_event_files_are_followed_without_reading_them_again(tmp_path: P
 def test_another_programs_log_opens_in_the_report(tmp_path: Path) -> None:
     log = sb3_log(tmp_path, kl=0.6, rate=0.05)
     assert main(["report", str(log)]) == 0
-    page = (log / "report.html").read_text("utf-8")
-    assert "policy.kl" in page
-    assert "C241" in page
-    assert "Stable-Baselines3" in page
-    assert "checkpoints" not in page  # a setting that only our trainers have
+    (run,) = page_data(log / "report.html")["runs"]
+    assert "policy.kl" in run["curves"]
+    assert "C241" in [cause["id"] for cause in run["causes"]]
+    assert any("Stable-Baselines3" in text for text in texts(run["facts"]))
+    assert not any("checkpoints" in one["name"] for one in run["settings"])  # only ours have it
 
 
 def test_a_table_of_unknown_names_is_reported_once_it_is_mapped(
@@ -325,7 +326,7 @@ def test_a_table_of_unknown_names_is_reported_once_it_is_mapped(
     names = tmp_path / "names.yaml"
     names.write_text("name: mine\nsteps: [frame]\nsignals:\n  policy.kl: {from: Kullback}\n")
     assert main(["report", str(log), "--mapping", str(names), "--family", "ppo"]) == 0
-    assert "policy.kl" in (tmp_path / "losses.html").read_text("utf-8")
+    assert "policy.kl" in page_data(tmp_path / "losses.html")["runs"][0]["curves"]
     verdict = steadyrl.diagnose(str(log), mapping=names, family="ppo", total_env_steps=800)
     assert verdict.steps == 8
 

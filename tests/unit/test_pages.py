@@ -21,9 +21,11 @@ from steadyrl.report.demos import write_inspection, write_replay
 from steadyrl.report.html import write_report
 from steadyrl.report.ladder import print_ladder, write_ladder_report
 from steadyrl.report.milestones import write_milestones
-from steadyrl.report.names import distinct_names
 from steadyrl.report.rescue import print_rescue, write_rescue_report
+from steadyrl.report.study import write_study
 from steadyrl.store.writer import RunWriter
+from steadyrl.views.names import distinct_names
+from tests.unit.pages import page_data, texts
 
 EVIL = "<script>alert(1)</script>\"'\u2028"
 FOLDER = EVIL.replace("/", "")
@@ -150,6 +152,13 @@ def _of_replay(folder: Path) -> Path:
     return write_replay(EVIL, EVIL, {"clone": [0.0, 1.0]}, folder / "page.html")
 
 
+def _of_study(folder: Path) -> Path:
+    declared = dict.fromkeys(("claim", "question", "setup", "rule"), EVIL)
+    words = dict.fromkeys(("verdict", "because", "date", "machine", "commit", "study"), EVIL)
+    found = {**words, "seeds": 3, "head": [EVIL], "rows": [[EVIL]], "notes": [EVIL]}
+    return write_study(declared, found, folder / "page.html")
+
+
 class _Elements(HTMLParser):
     """What a browser would make of a page: its scripts, and the text outside of them."""
 
@@ -179,17 +188,18 @@ class _Elements(HTMLParser):
         _of_milestones,
         _of_inspection,
         _of_replay,
+        _of_study,
     ],
 )
 def test_text_from_files_is_shown_and_never_markup(page: Page, tmp_path: Path) -> None:
-    text = page(tmp_path).read_text("utf-8")
+    path = page(tmp_path)
+    text = path.read_text("utf-8")
     assert text.startswith("<!doctype html>")
     assert "<script>alert" not in text
-    assert text.count("</script>") == 2  # Plotly, and the charts
+    assert text.count("</script>") == 2  # the data, and the viewer
     assert text.rpartition("<script>")[2].count("\u2028") == 0
-    shown = _Elements(text)
-    assert shown.scripts == 2
-    assert EVIL in shown.text or FOLDER in shown.text
+    assert _Elements(text).scripts == 2
+    assert any(EVIL in found or FOLDER in found for found in texts(page_data(path)))
 
 
 @pytest.mark.parametrize(
@@ -213,12 +223,12 @@ def test_text_from_files_is_shown_on_the_terminal_as_it_is(
 
 def test_runs_that_share_a_folder_name_are_all_drawn_and_told_apart(tmp_path: Path) -> None:
     runs = [_run(tmp_path / name / "seed0") for name in ("a", "b")]
-    page = write_report([open_run(run) for run in runs], tmp_path / "page.html").read_text("utf-8")
-    for name in ("a/seed0", "b/seed0"):
-        assert f'"name": "{name}"' in page
-        assert f"</i>{name}</span>" in page
-        assert f"<td>{name}</td>" in page
-        assert f"<summary>settings of {name}</summary>" in page
+    page = page_data(write_report([open_run(run) for run in runs], tmp_path / "page.html"))
+    assert [run["name"] for run in page["runs"]] == ["a/seed0", "b/seed0"]
+    assert [row[0] for row in page["blocks"][0]["rows"]] == ["a/seed0", "b/seed0"]
+    for run in page["runs"]:
+        assert run["curves"]["critic.loss"]["y"] == [0.0, 1.0]
+        assert run["settings"]
 
 
 @pytest.mark.parametrize(
@@ -257,4 +267,4 @@ def test_a_folder_that_was_moved_keeps_its_report(
     tell(tmp_path / "made", "plain")
     shutil.move(tmp_path / "made", tmp_path / "moved")
     monkeypatch.chdir(tmp_path)
-    assert "plain-v0" in write(Path("moved")).read_text("utf-8")
+    assert "plain-v0" in "".join(texts(page_data(write(Path("moved")))))

@@ -18,6 +18,7 @@ from steadyrl.experiments.proof import Measure, Proof, improves, measure_for, pr
 from steadyrl.experiments.rescue import rescue
 from steadyrl.experiments.trials import Outcome, Trial, is_done, read_outcome, run_trial
 from steadyrl.store.reader import RunReader
+from tests.unit.pages import page_data
 
 Make = Callable[..., DDPGConfig]
 
@@ -323,7 +324,10 @@ def test_a_frozen_target_is_rescued_and_the_fix_is_proved(
     rescued = (tmp_path / "out" / "rescued.yaml").read_text()
     assert "#   tau: 0.0 -> 0.005" in rescued
     assert load_config(tmp_path / "out" / "rescued.yaml") == config.replaced({"tau": 0.005})
-    assert "Verification" in (tmp_path / "out" / "report.html").read_text()
+    page = page_data(tmp_path / "out" / "report.html")
+    (proof,) = [block for block in page["blocks"] if block["type"] == "proof"]
+    assert [branch["kind"] for branch in proof["fresh"]] == ["before", "after"]
+    assert proof["measure"] == "return"
     # A second start finds everything done, and tries what is asked for only now.
     assert main([*command, "--workers", "1", "--json", "--also", "batch_size=48"]) == 0
     again = json.loads(capsys.readouterr().out)

@@ -11,6 +11,7 @@ from steadyrl.experiments.trials import Outcome, read_outcome
 from steadyrl.report import rescue
 from steadyrl.run import train
 from steadyrl.store.reader import RunReader
+from steadyrl.views.proof import proof_tree
 
 
 def _row(name: str, *, severe: tuple[str, ...] = (), length: float | None = 10.0) -> dict[str, Any]:
@@ -60,7 +61,9 @@ def test_there_is_no_column_of_what_was_not_measured() -> None:
     assert "length" in rescue._titles(played)
     cloned = _story(control=_row("control", length=None), tried=[_row("R350", length=None)])
     assert "length" not in rescue._titles(cloned)
-    assert "length" not in rescue._verified_titles(cloned)
+    cloned["tried"][0]["run"] = cloned["control"]["run"] = "somewhere"
+    tree = proof_tree({**cloned, "verified": []})
+    assert not any("length" in said for branch in tree.tried for said in branch.beside)
     for story in (played, cloned):
         assert {len(row) for row in rescue._rows(story)} == {len(rescue._titles(story))}
 

@@ -14,6 +14,7 @@ from steadyrl.core.errors import ConfigError
 from steadyrl.judging import judge
 from steadyrl.store.files import JsonLines
 from steadyrl.store.reader import RunReader
+from tests.unit.pages import page_data, texts
 
 
 def _watch(path: Path, said: list[str], **about: object) -> steadyrl.Watch:
@@ -33,7 +34,7 @@ def test_three_lines_record_judge_and_report_a_loop(tmp_path: Path) -> None:
     assert verdict.headline == "sick"
     assert verdict.diagnoses[0].cause == "C241"
     assert main(["report", str(tmp_path / "mine")]) == 0
-    assert "policy-jumps" in (tmp_path / "mine" / "report.html").read_text("utf-8")
+    assert "policy-jumps" in texts(page_data(tmp_path / "mine" / "report.html"))
 
 
 def test_values_may_go_by_another_programs_names(tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ COMMANDS = {
     "explain": ("explain", "one rule: symptom, evidence, remedy"),
     "bench": ("bench", "how well faults are caught, named and told from health"),
     "report": ("report", "a self-contained HTML page of one or more runs"),
+    "dashboard": ("dashboard", "a folder of runs in the browser, live, worst first"),
     "milestones": ("milestones", "first score, average 10, 50, 100: runs of one task side by side"),
     "presets": ("presets", "list the presets, or print one"),
     "schema": ("schema", "JSON schema of an algorithm's config, for editors"),

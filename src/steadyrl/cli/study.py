@@ -17,8 +17,8 @@ from steadyrl.core.errors import ConfigError
 
 EPILOG = """\
 Question, runs and rule are declared beforehand; the verdict is confirmed, refuted, depends on, or
-not decided where chance cannot be excluded. Writes result.json and page.md. Run it again with the
-same --output and it goes on.
+not decided where chance cannot be excluded. Writes result.json, page.md and report.html. Run it
+again with the same --output and it goes on.
 
 examples:
   steadyrl study                      list them
@@ -64,6 +64,10 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     text = page(study, record)
     (folder / "result.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
     (folder / "page.md").write_text(text, encoding="utf-8")
+    from steadyrl.report.study import write_study
+
+    declared = {name: getattr(study, name) for name in ("claim", "question", "setup", "rule")}
+    write_study(declared, record, folder / "report.html")
     if arguments.json:
         sys.stdout.write(json.dumps(record) + "\n")
     else:

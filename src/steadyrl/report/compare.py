@@ -10,7 +10,8 @@ from rich.console import Console
 from rich.markup import escape as plain
 from rich.table import Table
 
-from steadyrl.report.page import COLORS, Chart, legend, write_page
+from steadyrl.viewer.frame import write_page
+from steadyrl.views.pages import Block, Page, chart, charts, table
 
 LEARNING = ("config", "seeds", "final return, IQM (middle half)", "curve's mean", "to threshold")
 STEADINESS = ("config", "collapsed", "severe", "worst drawdown", "seed spread", "seconds", "steps")
@@ -39,19 +40,24 @@ def print_comparison(folder: Path, report: Path) -> None:
 
 def write_comparison_report(folder: Path) -> Path:
     """Curves with their intervals, and the tables."""
+    return write_page(folder / "report.html", comparison_page(folder))
+
+
+def comparison_page(folder: Path) -> Page:
+    """Who learns better, how surely, how steadily."""
     story = _story(folder)
-    return write_page(
-        folder / "report.html",
-        "compare",
-        "Comparison",
-        [_curves(story)],
-        message=story["message"],
-        legend=legend([arm["name"] for arm in story["arms"]]),
-        tables=(
-            ("Learning", LEARNING, _learning(story)),
-            ("Steadiness", STEADINESS, _steadiness(story)),
-            ("Against the first", CONTRAST, _contrasts(story)),
-        ),
+    clear = any(contrast["clear"] for contrast in story["contrasts"])
+    return Page(
+        kind="compare",
+        title="Comparison",
+        tone="good" if clear else "unknown",
+        told=[story["message"]],
+        blocks=[
+            charts("", [_curves(story)]),
+            table("Learning", LEARNING, _learning(story)),
+            table("Steadiness", STEADINESS, _steadiness(story)),
+            table("Against the first", CONTRAST, _contrasts(story)),
+        ],
     )
 
 
@@ -103,28 +109,20 @@ def _contrasts(story: dict[str, Any]) -> list[tuple[str, ...]]:
     ]
 
 
-def _curves(story: dict[str, Any]) -> Chart:
-    traces: list[dict[str, Any]] = []
-    for number, arm in enumerate(story["arms"]):
-        curve, color = arm["curve"], COLORS[number % len(COLORS)]
-        x = curve["taken"]
-        traces.append(
-            {
-                "x": [*x, *reversed(x)],
-                "y": [*curve["high"], *reversed(curve["low"])],
-                "fill": "toself",
-                "fillcolor": f"{color}22",
-                "line": {"width": 0},
-                "hoverinfo": "skip",
-                "mode": "lines",
-            }
-        )
-        line = {"width": 2, "color": color}
-        traces.append(
-            {"x": x, "y": curve["value"], "name": arm["name"], "mode": "lines", "line": line}
-        )
+def _curves(story: dict[str, Any]) -> Block:
+    series = [
+        {
+            "name": arm["name"],
+            "x": arm["curve"]["taken"],
+            "y": arm["curve"]["value"],
+            "low": arm["curve"]["low"],
+            "high": arm["curve"]["high"],
+            "area": True,
+        }
+        for arm in story["arms"]
+    ]
     about = "IQM of the evaluation return, and the middle half of the seeds"
-    return {"id": "curves", "title": "Return", "about": about, "traces": traces}
+    return chart("Return", series, about=about)
 
 
 def _estimate(record: dict[str, Any], spec: str) -> str:

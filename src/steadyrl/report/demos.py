@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from steadyrl.experience.demonstrations import Demonstrations
-from steadyrl.report.curves import curve
-from steadyrl.report.page import COLORS, Chart, write_page
+from steadyrl.viewer.frame import write_page
+from steadyrl.views.curves import curve
+from steadyrl.views.pages import Block, Page, chart, charts, items, table
 
 SHOWN = 8  # components
 REPLAYED = {
@@ -24,36 +25,39 @@ def write_inspection(
     rows: Sequence[tuple[str, str]], concerns: Sequence[str], data: Demonstrations, output: Path
 ) -> Path:
     """Counts, concerns, actions over time and their distribution."""
-    charts: list[Chart] = []
+    drawn: list[Block] = []
     first = data.trajectory(0)
     for component in range(min(SHOWN, data.actions.shape[1])):
         title, values = f"Action {component}", first.actions[:, component]
-        over_time = _chart(f"time{component}", title, values, color=0)
+        drawn.append(_chart(title, values, about="first trajectory"))
         counts, edges = np.histogram(data.actions[:, component], bins=40)
         middle = (edges[1:] + edges[:-1]) / 2
-        spread = _chart(f"spread{component}", title, counts, middle, color=1)
-        charts.append({**over_time, "about": "first trajectory"})
-        charts.append({**spread, "about": "how often each value", "x": "value"})
-    title = "Demonstrations"
-    return write_page(output, "inspection", title, charts, rows=rows, concerns=concerns)
+        drawn.append(_chart(title, counts, middle, about="how often each value"))
+    blocks = [
+        table("", ("", ""), rows),
+        items("Concerns", concerns or ["none"]),
+        charts("", drawn),
+    ]
+    return write_page(output, Page(kind="demos", title="Demonstrations", blocks=blocks))
 
 
 def write_replay(
     verdict: str, because: str, errors: Mapping[str, Sequence[float]], output: Path
 ) -> Path:
     """The verdict and the errors over time."""
-    charts: list[Chart] = []
-    for number, (name, values) in enumerate(errors.items()):
-        title, about = REPLAYED[name]
-        if values:
-            chart = _chart(f"replay{number}", title, values, color=number)
-            charts.append({**chart, "about": about})
+    drawn = [
+        _chart(REPLAYED[name][0], values, about=REPLAYED[name][1])
+        for name, values in errors.items()
+        if values
+    ]
     title = "Replay of the demonstrations"
-    return write_page(output, "replay", title, charts, verdict=verdict, because=because)
+    page = Page(kind="demos", title=title, told=[verdict, because], blocks=[charts("", drawn)])
+    return write_page(output, page)
 
 
-def _chart(identity: str, title: str, y: Any, x: Any = None, *, color: int) -> Chart:
+def _chart(title: str, y: Any, x: Any = None, *, about: str) -> Block:
     """Values by step, or over x."""
-    points = np.column_stack((np.arange(len(y)) if x is None else x, y)).astype(float)
-    drawn = curve("", points, COLORS[color % len(COLORS)])
-    return {"id": identity, "title": title, "traces": drawn, "x": "step"}
+    values = np.asarray(y, dtype=np.float64)
+    places = np.arange(len(values)) if x is None else x
+    drawn = curve(np.asarray(places, dtype=np.float64), values).to_json()
+    return chart(title, [{"name": title, **drawn}], about=about, x="step")

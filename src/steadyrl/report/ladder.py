@@ -10,13 +10,14 @@ from rich.console import Console
 from rich.markup import escape as plain
 from rich.table import Table
 
-from steadyrl.report.html import show_runs
-from steadyrl.report.page import COLORS, Chart, number, write_page
+from steadyrl.report.html import view_runs
+from steadyrl.report.numbers import number
 from steadyrl.store.paths import resolve
 from steadyrl.store.reader import RunReader
+from steadyrl.viewer.frame import write_page
+from steadyrl.views.pages import Block, Page, chart, charts, items, table
 
 HEAD = ("batch", "used", "samples/s", "budget", "return, median", "length", "verdict", "advice")
-SHADES = {"climb": "#079455", "hold": "#dc6803", "step back": "#d92d20", "stop": "#7a271a"}
 
 
 def print_ladder(folder: Path, report: Path) -> None:
@@ -46,22 +47,26 @@ def print_ladder(folder: Path, report: Path) -> None:
 
 def write_ladder_report(folder: Path) -> Path:
     """The table and its plots, then the curves of every run."""
+    return write_page(folder / "report.html", ladder_page(folder))
+
+
+def ladder_page(folder: Path) -> Page:
+    """Which batch sizes hold up, and why others do not."""
     story = _story(folder)
-    plots = _charts(story)
     paths = [resolve(folder, run) for rung in story["rungs"] for run in rung["runs"]]
-    runs = show_runs([RunReader.open(path) for path in paths])
-    return write_page(
-        folder / "report.html",
-        "ladder",
-        "Ladder",
-        [*plots, *runs.charts],
-        message=story["message"],
-        about=_subtitle(story),
-        head=HEAD,
-        rows=_rows(story),
-        plots=plots,
-        failed=[_reasons(rung) for rung in story["rungs"] if rung["evidence"]],
-        runs=runs,
+    failed = [_reasons(rung) for rung in story["rungs"] if rung["evidence"]]
+    return Page(
+        kind="ladder",
+        title="Ladder",
+        tone="good" if story["recommended"] else "bad",
+        told=[story["message"], _subtitle(story)],
+        blocks=[
+            table("Rungs", HEAD, _rows(story)),
+            charts("", _charts(story)),
+            *(items(one["title"], [one["because"], *one["evidence"]]) for one in failed),
+        ],
+        runs=view_runs([RunReader.open(path) for path in paths]),
+        groups=[f"batch {r['batch_size']:,}" for r in story["rungs"] for _ in r["runs"]],
     )
 
 
@@ -116,36 +121,22 @@ def _failed(rung: dict[str, Any]) -> str:
     return "; ".join(f"{gate['measure']} = {number(gate['value'], ',.4g')}" for gate in failed)
 
 
-def _charts(story: dict[str, Any]) -> list[Chart]:
+def _charts(story: dict[str, Any]) -> list[Block]:
     rungs = story["rungs"]
     sizes = [f"{rung['batch_size']:,}" for rung in rungs]
-    shades = [SHADES[rung["decision"]] for rung in rungs]
+    places = list(range(len(rungs)))
     returns = [rung["final_return"] for rung in rungs]
-    up = [_gap(r["high"], r["value"]) for r in returns]
-    down = [_gap(r["value"], r["low"]) for r in returns]
-    bars = {"type": "data", "symmetric": False, "array": up, "arrayminus": down}
-    line = {"width": 1.5, "color": COLORS[0]}
+    spread = {"low": [r["low"] for r in returns], "high": [r["high"] for r in returns]}
     plots: tuple[tuple[str, str, list[float | None]], ...] = (
-        (
-            "Return",
-            "median over seeds with its interval; colour: verdict",
-            [r["value"] for r in returns],
-        ),
+        ("Return", "median over seeds with its interval", [r["value"] for r in returns]),
         ("Speed", "samples learned from per second", [r["samples_per_second"] for r in rungs]),
         ("Utilisation", "share of the threads or the GPU", [r["utilisation"] for r in rungs]),
         ("Time", "minutes for the whole budget", [r["minutes"] for r in rungs]),
     )
-    charts = []
-    for index, (title, about, values) in enumerate(plots):
-        trace: dict[str, Any] = {"x": sizes, "y": values, "mode": "lines+markers", "line": line}
-        trace["marker"] = {"color": shades, "size": 10}
-        if title == "Return":
-            trace["error_y"] = bars
-        identity = f"ladder{index}"
-        chart = {"id": identity, "traces": [trace], "x": "batch size", "axis": "category"}
-        charts.append({**chart, "title": title, "about": about})
-    return charts
-
-
-def _gap(larger: float | None, smaller: float | None) -> float:
-    return 0.0 if larger is None or smaller is None else larger - smaller
+    found = []
+    for title, about, values in plots:
+        if not any(value is not None for value in values):
+            continue
+        series = {"name": title, "x": places, "y": values, **(spread if title == "Return" else {})}
+        found.append(chart(title, [series], about=about, x="batch size", categories=sizes))
+    return found

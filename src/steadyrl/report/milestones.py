@@ -9,17 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from steadyrl.core.coarsen import Columns, columns_of
 from steadyrl.core.records import Step
-from steadyrl.report.html import traces
-from steadyrl.report.names import distinct_names
-from steadyrl.report.page import Chart, legend, write_page
 from steadyrl.store.reader import RunReader
+from steadyrl.viewer.frame import write_page
+from steadyrl.views.curves import curve
+from steadyrl.views.names import distinct_names
+from steadyrl.views.pages import Page, chart, charts, table
 
 AVERAGE = "rollout.return_mean"  # of the last 100 training episodes
 SMOOTHED = 10  # updates
@@ -119,18 +120,27 @@ def row(found: Milestones) -> list[str]:
 def write_milestones(runs: Sequence[Path], levels: Sequence[float], output: Path) -> Path:
     """The table and the curves as one page."""
     found = measure_all(runs, levels)
-    names = [one.run for one in found]
-    stores = [RunReader.open(run) for run in runs]
-    series = {name: list(store.steps()) for name, store in zip(names, stores, strict=True)}
-    charts: list[Chart] = []
+    columns = {
+        one.run: columns_of(RunReader.open(run).step_records())
+        for one, run in zip(found, runs, strict=True)
+    }
+    drawn = []
     for title, about, name, window in CURVES:
-        curves = traces(name, series, partial(_smoothed, window=window))
-        if curves:
-            identity = f"milestones{len(charts)}"
-            charts.append({"id": identity, "title": title, "about": about, "traces": curves})
-    rows = [row(one) for one in found]
-    values = {"head": head(levels), "rows": rows, "legend": legend(names)}
-    return write_page(output, "milestones", "Milestones", charts, **values)
+        series = [_line(run, held, name, window) for run, held in columns.items() if held]
+        known = [line for line in series if line is not None]
+        if known:
+            drawn.append(chart(title, known, about=about))
+    blocks = [table("", head(levels), [row(one) for one in found]), charts("", drawn)]
+    return write_page(output, Page(kind="milestones", title="Milestones", blocks=blocks))
+
+
+def _line(run: str, columns: Columns, name: str, window: int) -> dict[str, Any] | None:
+    """A signal of one run as a smoothed line."""
+    if name not in columns.signals:
+        return None
+    positions, values = columns.signals[name]
+    taken = np.array([head[1] for head in columns.heads], dtype=np.float64)
+    return {"name": run, **curve(taken[positions], _smoothed(values, window)).to_json()}
 
 
 def _smoothed(values: np.ndarray[Any, Any], window: int) -> np.ndarray[Any, Any]:

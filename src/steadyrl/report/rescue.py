@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-import json
+import shlex
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape as plain
 from rich.table import Table
 
-from steadyrl.report.html import show_runs
-from steadyrl.report.page import number, write_page
+from steadyrl.report.html import view_runs
+from steadyrl.report.numbers import number
 from steadyrl.store.paths import resolve
 from steadyrl.store.reader import RunReader
+from steadyrl.viewer.frame import write_page
+from steadyrl.views.history import as_text
+from steadyrl.views.pages import Block, Page, code, items
+from steadyrl.views.proof import proof_tree, read_story
+from steadyrl.views.run import RunView
 
 
 def print_rescue(folder: Path, report: Path) -> None:
     """Cause, what was tried, whether it is proved."""
-    story = _story(folder)
+    story = read_story(folder)
     console = Console(highlight=False)
     console.print(
         f"\n[bold]{plain(story['status'].upper())}[/]  {plain(story['message'])}", soft_wrap=True
@@ -86,38 +92,106 @@ def hypotheses(story: dict[str, Any]) -> list[str]:
 
 
 def write_rescue_report(folder: Path) -> Path:
-    """A page with the story and the curves of every run that was made for it."""
-    story = _story(folder)
+    """A page with the story, the proof and every run that was made for it."""
+    return write_page(folder / "report.html", rescue_page(folder))
+
+
+def rescue_page(folder: Path) -> Page:
+    """What was wrong, what was changed, whether it is proved; then all runs over each other."""
+    story = read_story(folder)
     told = [*story["tried"], *(r[side] for r in story["verified"] for side in ("before", "after"))]
-    paths = [folder / "original", *(resolve(folder, row["run"]) for row in told)]
-    runs = show_runs([RunReader.open(path) for path in dict.fromkeys(paths)])
+    original = folder / "original"
+    paths = [original, *(resolve(folder, row["run"]) for row in told)]
+    runs = view_runs([RunReader.open(path) for path in dict.fromkeys(paths)])
     rescued = folder / "rescued.yaml"
-    return write_page(
-        folder / "report.html",
-        "rescue",
-        "Rescue",
-        runs.charts,
-        story=story,
-        fix=_settings(story["chosen"]["changes"]) if story["chosen"] else "",
-        diagnoses=[_diagnosis(diagnosis) for diagnosis in causes_told(story)[:2]],
-        tried_head=_titles(story),
-        tried=_rows(story) if story["tried"] else [],
-        hypotheses=hypotheses(story),
-        verified_head=_verified_titles(story),
-        decided_by=_decided_by(story) if story["verified"] else "",
-        verified=[_verified(row, _played(story)) for row in story["verified"]],
-        rescued=rescued.read_text("utf-8") if rescued.exists() else None,
+    proved = story["status"] == "verified"
+    use = proved and rescued.exists()
+    command = f"steadyrl {'train' if use else 'report'} {_quoted(rescued if use else original)}"
+    does = "trains with the settings that were proved" if use else "the run that was rescued"
+    blocks: list[Block] = []
+    if story["chosen"]:
+        changes = [
+            (name, as_text(_before(runs[0], name)), as_text(after))
+            for name, after in story["chosen"]["changes"].items()
+        ]
+        blocks.append({"type": "change", "title": "What was changed", "changes": changes})
+    if story["tried"] or story["verified"]:
+        blocks.append(proof_tree(story).to_block())
+    if said := hypotheses(story):
+        blocks.append(items("What you asked for", said))
+    if said := made_worse(story):
+        blocks.append(items("", said))
+    if rescued.exists():
+        blocks.append(code("rescued.yaml", rescued.read_text("utf-8", errors="replace")))
+    return Page(
+        kind="rescue",
+        title="Rescue",
+        tone="good" if proved else "bad" if story["tried"] else "unknown",
+        headline=story["status"],
+        told=_told(story),
+        command=command,
+        command_does=does,
+        blocks=blocks,
         runs=runs,
+        groups=[_group(run.path, folder, story) for run in runs],
     )
+
+
+def _group(path: str, folder: Path, story: dict[str, Any]) -> str:
+    """What a run shows: the settings as they were, the fix, or something else that was tried."""
+    chosen = (story["chosen"] or {}).get("name")
+    fixed = [row["run"] for row in story["tried"] if row["name"] == chosen]
+    fixed += [row["after"]["run"] for row in story["verified"]]
+    before = ["original", *(row["before"]["run"] for row in story["verified"])]
+    if Path(path) in [resolve(folder, run) for run in before]:
+        return "as it was"
+    fix = Path(path) in [resolve(folder, run) for run in fixed]
+    return "with the fix" if fix else "other things that were tried"
+
+
+def _told(story: dict[str, Any]) -> list[str]:
+    """What was wrong, why, and what became of it."""
+    severe = [f for f in story.get("findings", ()) if f["severity"] == "severe"]
+    lines = [_proved(story), story["message"]] if story["status"] == "verified" else []
+    lines = [line for line in lines or [story["message"]] if line]
+    lines += [f"What was wrong: {finding['message']}." for finding in severe[:1]]
+    for diagnosis in causes_told(story)[:1]:
+        words = diagnosis["name"].replace("-", " ")
+        lines.append(
+            f"Why: {words} ({diagnosis['cause']}, confidence "
+            f"{number(diagnosis['confidence'], '.2f')}): {'; '.join(diagnosis['evidence_for'])}."
+        )
+        lines += [f"Against it: {text}." for text in diagnosis["evidence_against"]]
+    return lines
+
+
+def _proved(story: dict[str, Any]) -> str:
+    """Before and after in the measure that decided: medians over the fresh seeds."""
+    sides = {branch.kind: branch for branch in proof_tree(story).fresh}
+    medians = {
+        kind: median(known)
+        for kind, branch in sides.items()
+        if (known := [value for value in branch.values if value is not None])
+    }
+    if len(medians) < 2 or story["measure"] == "health":
+        return ""
+    return (
+        f"Fixed and proved: with the change the {story['measure']} is "
+        f"{medians['after']:,.4g} instead of {medians['before']:,.4g} "
+        f"(medians of {len(story['verified'])} fresh seeds)."
+    )
+
+
+def _quoted(path: Path) -> str:
+    return shlex.quote(str(path))
+
+
+def _before(run: RunView, name: str) -> str:
+    return next((one.at_first or one.value for one in run.settings if one.name == name), "-")
 
 
 def _settings(changes: dict[str, Any]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in changes.items())
-
-
-def _story(folder: Path) -> dict[str, Any]:
-    story: dict[str, Any] = json.loads((folder / "rescue.json").read_text("utf-8"))
-    return story
 
 
 def _tried_table(story: dict[str, Any]) -> Table:
@@ -186,22 +260,7 @@ def _verified_table(story: dict[str, Any]) -> Table:
     return grid
 
 
-def _diagnosis(record: dict[str, Any]) -> dict[str, Any]:
-    return {**record, "confidence": number(record["confidence"], ".2f"), "remedies": ()}
-
-
 def _decided_by(story: dict[str, Any]) -> str:
     return (
         f"decided by {story['measure']}; chance alone would do it with p = {story['p_value']:.2g}"
     )
-
-
-def _verified_titles(story: dict[str, Any]) -> tuple[str, ...]:
-    score, length = _score(story), ("length",) if _played(story) else ()
-    return ("fresh seed", f"original {score}", *length, f"rescued {score}", *length, "better")
-
-
-def _verified(row: dict[str, Any], played: bool) -> tuple[str, ...]:
-    """A fresh seed, for the page."""
-    before, after = _result(row["before"], played)[:-1], _result(row["after"], played)[:-1]
-    return (str(row["seed"]), *before, *after, "yes" if row["better"] else "no")

@@ -17,6 +17,7 @@ from steadyrl.core.config import changes_when
 from steadyrl.core.records import Concern, Evidence, Finding, Severity, Step
 from steadyrl.core.run_config import RunConfig
 from steadyrl.core.traits import Trait
+from steadyrl.stability.bands import Bands
 from steadyrl.stability.window import Window
 
 # What only such algorithms record: of a run of which nothing else is known, it tells the kind.
@@ -66,6 +67,9 @@ class Detector:
     references: tuple[str, ...] = ()
     any_of: tuple[str, ...] = ()  # signals that stand for one another; one of them is enough
     looks_back: bool = False  # asked once more of a finished record of another program
+    # By signal, between which values it has no objection just now: what charts shade. Outside of
+    # it the rule begins to count; whether it speaks depends on more.
+    bands: Bands | None = None
 
     def lacks(self, window: Window) -> list[str]:
         """The signals without which it cannot look."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from steadyrl.stability.bands import at_most
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
 
@@ -42,6 +43,7 @@ RULE = Detector(
     calibrated_on="healthy bench runs, 10 variants x 2 seeds: pendulum up to 0.8, point-mass up "
     "to 1.0 (two slow learners warn)",
     detect=detect,
+    bands=at_most("share", "action.saturation"),
     traits=("off_policy", "climbs_values"),
     references=("Stable-Baselines3#1749",),
 )

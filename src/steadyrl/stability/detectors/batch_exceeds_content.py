@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from steadyrl.stability.bands import at_most
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
 
@@ -40,5 +41,6 @@ RULE = Detector(
     calibrated_on="healthy bench runs, 10 variants x 2 seeds: at most 0.10; fires on ddpg/stage2 "
     "and stage3, whose first batches do repeat themselves",
     detect=detect,
+    bands=at_most("duplicates", "replay.duplicate_share"),
     traits=("off_policy",),
 )

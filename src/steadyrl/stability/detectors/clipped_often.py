@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from steadyrl.stability.bands import at_most
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
 
@@ -31,5 +32,6 @@ RULE = Detector(
     calibrated_on="healthy PPO runs (CartPole, Pendulum, Acrobot, seed 0): at most 0.21. "
     "A learning rate of 0.05 reaches 0.63",
     detect=detect,
+    bands=at_most("share", "policy.clip_fraction"),
     traits=("on_policy", "clipped"),
 )

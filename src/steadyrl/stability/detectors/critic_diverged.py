@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from steadyrl.stability.bands import at_most
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
 
@@ -35,6 +36,7 @@ RULE = Detector(
     calibrated_on="an upper bound with 20 % room for approximation; healthy bench runs: at most "
     "0.16 (pendulum), 0.38 (point-mass)",
     detect=detect,
+    bands=at_most("ratio", "q.bound_ratio"),
     traits=("off_policy",),
     references=("Fujimoto et al. 2018", "ray#5638"),
 )

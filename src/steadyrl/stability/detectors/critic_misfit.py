@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from steadyrl.stability.bands import Band
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
 
@@ -13,8 +14,7 @@ from steadyrl.stability.window import Window
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     """Median of loss / target variance over recent Steps above the limit, after a warm-up."""
     steps = int(limits["steps"])
-    spread = window.latest("td.target_std")
-    if not window.latest("critic.loss") > limits["share"] * spread * spread:
+    if not window.latest("critic.loss") > bands(window, limits)["critic.loss"].high:
         return None
     if window.count("critic.loss") < limits["warm_up"] or window.count("td.target_std") < steps:
         return None
@@ -31,6 +31,12 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     )
 
 
+def bands(window: Window, limits: Mapping[str, float]) -> Mapping[str, Band]:
+    """The loss up to a share of its targets' variance."""
+    spread = window.latest("td.target_std")
+    return {"critic.loss": Band(high=limits["share"] * spread * spread)}
+
+
 RULE = Detector(
     id="D006",
     name="critic-misfit",
@@ -44,5 +50,6 @@ RULE = Detector(
     calibrated_on="healthy bench runs, 10 variants x 2 seeds: at most 0.11 (pendulum), 0.05 "
     "(point-mass); residual control reaches 1.8 and warns",
     detect=detect,
+    bands=bands,
     traits=("off_policy",),
 )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from steadyrl.stability.bands import at_least
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
 
@@ -40,5 +41,6 @@ RULE = Detector(
     calibrated_on="scripted expert, 418 transitions, seed 0: -5.5 to -6.7 where the loss leaps; "
     "-3.0 with std_floor 0.05",
     detect=detect,
+    bands=at_least("log_std", "bc.log_std_min"),
     traits=("cloning",),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from steadyrl.stability.bands import at_most
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
 
@@ -40,6 +41,7 @@ RULE = Detector(
     calibrated_on="healthy bench runs, 10 variants x 2 seeds: at most 0.28 (pendulum), 0.45 "
     "(point-mass)",
     detect=detect,
+    bands=at_most("share", "critic.dormant_share", "actor.dormant_share"),
     traits=("off_policy", "climbs_values"),
     references=("Sokar et al. 2023 (ReDo)",),
 )

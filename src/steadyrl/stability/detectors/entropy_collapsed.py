@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from steadyrl.stability.bands import at_least
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window, called, evaluation_noise, objective, returns_of
 
@@ -60,6 +61,7 @@ RULE = Detector(
     "A clip range of 5 falls to 0.018 at a poor one. Deviations: 42 healthy bench runs (seed 4000) "
     "keep 0.16 of their first one and more; large clip ranges fall to 0.06 to 0.09",
     detect=detect,
+    bands=at_least("share", "policy.entropy_share"),
     traits=("acts",),
     references=("ml-agents#281", "rsl_rl#190"),
 )

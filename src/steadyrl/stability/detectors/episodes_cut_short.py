@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from steadyrl.stability.bands import Band
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
 
@@ -27,7 +28,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     latest = float(np.median(lengths))
     if float(np.median(ends)) < limits["terminated"]:
         return None
-    if latest > limits["of_best"] * best or latest > limits["of_first"] * first:
+    if latest > bands(window, limits)["rollout.length_mean"].low:
         return None
     before, now = (
         window.first("rollout.reward_mean"),
@@ -44,6 +45,14 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
         {"rollout.length_mean": latest, "best": best, "first": first, "reward_per_step": now},
         severity="severe" if held else "warning",
     )
+
+
+def bands(window: Window, limits: Mapping[str, float]) -> Mapping[str, Band]:
+    """Lengths above a share of the best one, or of the first."""
+    first = window.first("rollout.length_mean")
+    best = max(window.highest("rollout.length_mean"), window.highest("eval.length_mean"))
+    low = min(limits["of_best"] * best, limits["of_first"] * first)
+    return {"rollout.length_mean": Band(low=low), "eval.length_mean": Band(low=low)}
 
 
 RULE = Detector(
@@ -70,5 +79,6 @@ RULE = Detector(
     "their 50, ddpg/stage1 for 67 and more. Severe therefore at 20, or in "
     "the last fifth of the budget; a warning at 10",
     detect=detect,
+    bands=bands,
     traits=("acts",),
 )

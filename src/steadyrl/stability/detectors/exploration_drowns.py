@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from steadyrl.stability.bands import at_most
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
 
@@ -37,5 +38,6 @@ RULE = Detector(
     calibrated_on="healthy bench runs, 10 variants x 2 seeds, noise_std 0.1-0.2: at most 0.17; "
     "fires on noise_std 1, 2, 5",
     detect=detect,
+    bands=at_most("noise", "action.noise"),
     traits=("off_policy", "climbs_values"),
 )

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from steadyrl.maths.robust import robust_z
+from steadyrl.stability.bands import Band
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
 
@@ -32,6 +33,16 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     return None
 
 
+def bands(window: Window, limits: Mapping[str, float]) -> Mapping[str, Band]:
+    """Norms up to so many times what was usual before."""
+    found = {}
+    for name in ("critic.gradient_norm_max", "actor.gradient_norm_max"):
+        past = window.last(name, int(limits["past"]) + 1)[:-1]
+        if len(past) >= limits["past"]:
+            found[name] = Band(high=limits["ratio"] * float(np.median(past)))
+    return found
+
+
 RULE = Detector(
     id="D004",
     name="gradient-spike",
@@ -44,6 +55,7 @@ RULE = Detector(
     calibrated_on="healthy bench runs, 10 variants x 2 seeds: largest ratio 4.4 (pendulum), 8.1 "
     "(point-mass)",
     detect=detect,
+    bands=bands,
     traits=("off_policy",),
     references=("tuning_playbook, instability section",),
 )

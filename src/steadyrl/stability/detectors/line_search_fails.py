@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from steadyrl.stability.bands import at_least
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
 
@@ -40,5 +41,6 @@ RULE = Detector(
     calibrated_on="healthy TRPO runs (CartPole, Pendulum, seed 0): all searches succeed; of nine "
     "effective objectives-differ runs of the fault bench at most 60 % do",
     detect=detect,
+    bands=at_least("share", "trpo.line_search_success"),
     traits=("on_policy", "trust_region"),
 )

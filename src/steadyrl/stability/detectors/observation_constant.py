@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from steadyrl.stability.bands import at_most
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
 
@@ -32,5 +33,6 @@ RULE = Detector(
     limits={"steps": 3, "share": 0.5},
     calibrated_on="an invariant for these tasks; quiet on all healthy bench runs",
     detect=detect,
+    bands=at_most("share", "observation.constant_share"),
     traits=("acts",),
 )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from steadyrl.stability.bands import at_most
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
 
@@ -36,5 +37,6 @@ RULE = Detector(
     calibrated_on="healthy bench runs, 10 variants x 2 seeds: at most 7.4 (pendulum), 6.3 (point-"
     "mass); fires on one component x 300",
     detect=detect,
+    bands=at_most("ratio", "observation.scale_ratio"),
     traits=("acts",),
 )

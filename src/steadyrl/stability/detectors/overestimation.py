@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from steadyrl.stability.bands import at_most
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
 
@@ -42,6 +43,7 @@ RULE = Detector(
     calibrated_on="healthy bench runs, 10 variants x 2 seeds: fires on 9 of 62, mostly slow "
     "learners and residual control",
     detect=detect,
+    bands=at_most("gap", "q.optimism"),
     traits=("off_policy", "climbs_values"),
     references=("Fujimoto et al. 2018",),
 )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from steadyrl.stability.bands import at_most
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
 
@@ -42,6 +43,7 @@ RULE = Detector(
     calibrated_on="healthy PPO runs (CartPole, Pendulum, Acrobot, seed 0): at most 0.022 nats. "
     "A learning rate of 0.05 reaches 0.25 in the median and 10 at most",
     detect=detect,
+    bands=at_most("kl", "policy.kl"),
     traits=("on_policy",),
     references=("Engstrom et al. 2020",),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from steadyrl.stability.bands import at_least
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
 
@@ -39,5 +40,6 @@ RULE = Detector(
     calibrated_on="healthy PPO and TRPO runs (seed 0): medians of 0.005 and more. "
     "A learning rate of 1e-6 gives 7e-8",
     detect=detect,
+    bands=at_least("kl", "policy.kl"),
     traits=("acts", "on_policy"),
 )

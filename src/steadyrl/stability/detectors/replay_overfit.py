@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from steadyrl.stability.bands import at_most
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
 
@@ -37,6 +38,7 @@ RULE = Detector(
     calibrated_on="healthy bench runs, 10 variants x 2 seeds: at most 1.9 (pendulum), 1.0 (point-"
     "mass); no faulty run was made for it",
     detect=detect,
+    bands=at_most("ratio", "td.fresh_ratio"),
     traits=("off_policy",),
     references=("Nikishin et al. 2022",),
 )

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 import numpy as np
 
 from steadyrl.maths.robust import page_hinkley_drop
+from steadyrl.stability.bands import Band
 from steadyrl.stability.course import FEWEST
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import (
     EPISODES,
     TRAINING_RETURN,
+    Floats,
     Window,
     called,
     evaluation_noise,
@@ -32,22 +34,33 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
         return _of_episodes(window, limits)
     returns = returns_of(window, name)
     recent, many = int(limits["evaluations"]), int(limits["severe_evaluations"])
-    if len(returns) < recent + 3:
+    band = bands(window, limits).get(name)
+    if band is None or not (returns[-recent:] < band.low).all():
         return None
-    start, best = float(np.median(returns[:2])), float(np.sort(returns)[-2])
-    gained = best - start
-    noise = evaluation_noise(window)
-    if gained <= limits["gain_over_noise"] * noise:
-        return None
-    lost = (best - returns[-recent:]) / gained
-    if not (lost > limits["lost"]).all():
-        return None
+    start, best = _gain(returns)
     fall = page_hinkley_drop(returns, slack=0.5)
     if fall < limits["fall"]:
         return None
     # While there are hardly more than that, the best is one of them.
-    held = ((best - returns[-many:]) / gained > limits["lost"]).all()
+    held = (returns[-many:] < band.low).all()
     return _sighting(name, start, best, float(returns[-1]), severe=bool(held), fall=fall)
+
+
+def bands(window: Window, limits: Mapping[str, float]) -> Mapping[str, Band]:
+    """Of evaluations: above what is left when most of the gain is lost, once there is a gain."""
+    name = objective(window)
+    returns = returns_of(window, name)
+    if name == TRAINING_RETURN or len(returns) < limits["evaluations"] + 3:
+        return {}
+    start, best = _gain(returns)
+    if best - start <= limits["gain_over_noise"] * evaluation_noise(window):
+        return {}
+    return {name: Band(low=best - limits["lost"] * (best - start))}
+
+
+def _gain(returns: Floats) -> tuple[float, float]:
+    """Where evaluations began, and the best of them but one."""
+    return float(np.median(returns[:2])), float(np.sort(returns)[-2])
 
 
 def _of_episodes(window: Window, limits: Mapping[str, float]) -> Sighting | None:
@@ -125,5 +138,6 @@ RULE = Detector(
     "three evaluations and came back. Severe therefore at five, a warning at three. Training "
     "episodes and finished records: half of 90 public runs of the SB3 zoo (docs/public-runs.md)",
     detect=detect,
+    bands=bands,
     references=("stable-baselines#837", "mesozoic-labs#173"),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from steadyrl.stability.bands import at_most
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
 
@@ -33,6 +34,7 @@ RULE = Detector(
     limits={"steps": 2, "share": 0.0},
     calibrated_on="an invariant",
     detect=detect,
+    bands=at_most("share", "replay.misaligned_share"),
     traits=("off_policy",),
     references=("sinergym#511",),
 )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from steadyrl.stability.bands import at_most
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
 
@@ -35,5 +36,6 @@ RULE = Detector(
     limits={"steps": 2, "error": 1e-6},
     calibrated_on="an invariant",
     detect=detect,
+    bands=at_most("error", "td.terminal_error"),
     traits=("acts",),
 )

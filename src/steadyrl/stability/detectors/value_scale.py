@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from steadyrl.stability.bands import within
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
 
@@ -41,6 +42,7 @@ RULE = Detector(
     calibrated_on="healthy bench runs, 10 variants x 2 seeds: at most 150 (pendulum), 37 (point-"
     "mass); fires on ddpg/stage1",
     detect=detect,
+    bands=within("scale", "td.target_std", "q.mean"),
     traits=("off_policy",),
     references=("Stable-Baselines3#2240",),
 )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from steadyrl.stability.bands import Band
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.standing import learned
 from steadyrl.stability.window import Window
@@ -21,11 +22,8 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     steps = int(limits["steps"])
     if window.count("value.explained_variance") < limits["warm_up"]:
         return None
-    values = window.last("value.explained_variance", steps)
-    moved = window.last("value.update_ratio", steps)
-    still = len(moved) > 0 and float(np.median(moved)) < limits["still"]
-    share = float(np.median(values))
-    if not share <= limits["share_if_still" if still else "share"]:
+    share = float(np.median(window.last("value.explained_variance", steps)))
+    if not share <= bands(window, limits)["value.explained_variance"].low:
         return None
     if window.highest("value.explained_variance") > limits["ever"]:
         return None
@@ -33,6 +31,14 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
         f"the values explain {share:.2f} of the returns' variance",
         {"value.explained_variance": share},
     )
+
+
+def bands(window: Window, limits: Mapping[str, float]) -> Mapping[str, Band]:
+    """Above a share of the variance, a larger one while the critic hardly moves."""
+    moved = window.last("value.update_ratio", int(limits["steps"]))
+    still = len(moved) > 0 and float(np.median(moved)) < limits["still"]
+    low = limits["share_if_still" if still else "share"]
+    return {"value.explained_variance": Band(low=low)}
 
 
 def _at_the_end(window: Window, limits: Mapping[str, float]) -> Sighting | None:
@@ -74,6 +80,7 @@ RULE = Detector(
     "Starved critics: -0.1 to 0.08, moving by 0.004 at most. Finished records: "
     "half of 54 public logs (docs/public-runs.md)",
     detect=detect,
+    bands=bands,
     traits=("acts", "on_policy"),
     looks_back=True,
 )

@@ -1,0 +1,1 @@
+"""A folder of runs in the browser, as it grows: read-only, on this machine alone."""

@@ -1,0 +1,92 @@
+// What pages about several runs are made of.
+function Table({ block }) {
+  return html`${block.title && html`<h2>${block.title}</h2>`}${block.about && html`<p class="soft">${block.about}</p>`}
+    <div class="scroll" tabindex="0"><table class="wide">${block.head.some(Boolean) && html`<thead><tr>${block.head.map((title) => title ? html`<th>${title}</th>` : html`<td></td>`)}</tr></thead>`}
+    <tbody>${block.rows.map((row) => html`<tr>${row.map((cell) => html`<td>${cell}</td>`)}</tr>`)}</tbody></table></div>`;
+}
+
+function Dots({ branch, low, high }) {
+  const at = (value) => `${2 + 96 * (value - low) / (high - low || 1)}%`;
+  const known = branch.values.filter((value) => value !== null);
+  if (!known.length) return html`<span class="soft small">not measured</span>`;
+  return html`<svg role="img" aria-label=${known.map(number).join(", ")}><line class="rail" x1="2%" x2="98%" y1="11" y2="11" />
+    ${known.length > 1 && html`<line class="range" x1=${at(Math.min(...known))} x2=${at(Math.max(...known))} y1="11" y2="11" />`}
+    ${known.map((value) => html`<circle class="dot" cx=${at(value)} cy="11" r="5"><title>${number(value)}</title></circle>`)}</svg>`;
+}
+
+const BRANCHES = { control: "control", fix: "the fix", remedy: "another remedy", random: "random fix", placebo: "placebo",
+  asked: "asked for", before: "without", after: "with the fix" };
+
+function Branch({ branch, low, high, measure }) {
+  const known = branch.values.filter((value) => value !== null).sort((a, b) => a - b);
+  const middle = known.length ? (known[(known.length - 1) >> 1] + known[known.length >> 1]) / 2 : null;
+  const said = middle === null ? "–" : known.length > 1 ? `${number(middle)} (${number(known[0])} to ${number(known.at(-1))})` : number(middle);
+  const state = branch.values.length > 1 ? `${branch.healthy} of ${branch.values.length} healthy` : branch.healthy ? "nothing severe" : "still sick";
+  return html`<li><div class="branch ${branch.kind}"><div><span class="name">${branch.name}</span> <span class="soft small">${branch.why === branch.name ? "" : branch.why}</span>
+      <div class="soft small">${branch.beside.slice(0, 4).join(" · ")}</div></div>
+    <${Dots} branch=${branch} low=${low} high=${high} />
+    <div><b class="number">${said}</b> <span class="soft small">${measure}</span><div><${Pill} tone=${branch.helped ? "good" : branch.healthy === branch.values.length ? "unknown" : "bad"}>${branch.helped === null ? state : branch.helped ? "better, nothing severe" : "no better"}<//></div></div></div></li>`;
+}
+
+function Proof({ block }) {
+  const all = [...block.tried, ...block.fresh].flatMap((branch) => branch.values).filter((value) => value !== null);
+  const low = Math.min(...all, 0 < Math.min(...all) ? 0 : Infinity), high = Math.max(...all);
+  const one = (branch) => html`<${Branch} branch=${branch} low=${low} high=${high} measure=${block.measure} />`;
+  const control = block.tried.filter((branch) => branch.kind === "control"), tried = block.tried.filter((branch) => branch.kind !== "control");
+  const order = ["fix", "remedy", "random", "placebo", "asked"];
+  tried.sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind));
+  return html`<h2>The proof, in ${block.measure}</h2><p>${block.decided}</p><div class="card">
+    <ul class="tree">${control.map(one)}<li><p class="soft small">tried against it, once each:</p><ul class="tree">${tried.map(one)}</ul></li>
+    ${block.fresh.length > 0 && html`<li><p class="soft small">then from scratch, on fresh seeds:</p><ul class="tree">${block.fresh.map(one)}</ul></li>`}</ul></div>`;
+}
+
+function ChartsBlock({ block }) {
+  return html`${block.title && html`<h2>${block.title}</h2>`}<div class="cards">${block.charts.map((chart) => html`<div class="card"><${Plain} chart=${chart} /></div>`)}</div>`;
+}
+
+function Plain({ chart }) {
+  const spec = useMemo(() => ({ series: chart.series, categories: chart.categories, fixed: chart.categories.length > 0, table: true }), [chart]);
+  return html`<${Chart} spec=${spec} height=${190} title=${chart.title} about=${chart.about} />`;
+}
+
+function Change({ block }) {
+  return html`<h2>${block.title}</h2><div class="scroll"><table class="change"><thead><tr><th>setting</th><th>before</th><th>after</th></tr></thead>
+    <tbody>${block.changes.map(([name, before, after]) => html`<tr><td>${name}</td><td class="before">${before}</td><td class="after">${after}</td></tr>`)}</tbody></table></div>`;
+}
+
+function Block({ block }) {
+  if (block.type === "table") return html`<${Table} block=${block} />`;
+  if (block.type === "proof") return html`<${Proof} block=${block} />`;
+  if (block.type === "charts") return html`<${ChartsBlock} block=${block} />`;
+  if (block.type === "change") return html`<${Change} block=${block} />`;
+  if (block.type === "code") return html`<${Fold} title=${block.title}><pre tabindex="0">${block.content}</pre><//>`;
+  if (block.type === "items") return html`${block.title && html`<h2>${block.title}</h2>`}<ul>${block.lines.map((line) => html`<li>${line}</li>`)}</ul>`;
+  return html`${block.title && html`<h2>${block.title}</h2>`}${block.paragraphs.map((text) => html`<p>${text}</p>`)}`;
+}
+
+// Several runs over each other: first return and length, then every signal, and each run folded.
+const GROUP_COLORS = ["#d9480f", "#2b8a3e", "#8a94a0", "#2f6fd0", "#9c36b5"];
+
+function Together({ runs, groups = [] }) {
+  const kinds = [...new Set(groups)];
+  const palette = kinds.length && kinds.length <= GROUP_COLORS.length ? GROUP_COLORS : COLORS;
+  const color = (index) => palette[(kinds.length ? kinds.indexOf(groups[index]) : index) % palette.length];
+  const names = [...new Set(runs.flatMap((run) => Object.keys(run.curves)))];
+  const main = [...new Set(runs.flatMap((run) => run.main.flat()))];
+  const card = (name, height) => {
+    const series = runs.map((run, index) => run.curves[name] && { ...run.curves[name], name: run.name, color: color(index) }).filter(Boolean);
+    const known = runs.flatMap((run) => run.signals).find((one) => one.name === name);
+    return html`<div class="card" key=${name}><${Overlaid} series=${series} name=${name} height=${height} meaning=${known ? known.meaning : ""} /></div>`;
+  };
+  return html`<h2>${plural(runs.length, "run")}</h2>
+    <div class="legend">${kinds.length ? kinds.map((kind, index) => html`<span><i style=${{ background: palette[index % palette.length] }}></i>${kind}</span>`)
+      : runs.map((run, index) => html`<span><i style=${{ background: color(index) }}></i>${run.name}</span>`)}</div>
+    <div class="cards">${main.map((name) => card(name, 190))}</div>
+    <h2>Each run</h2>${runs.map((run) => html`<${Fold} key=${run.name} title=${html`<${Pill} tone=${run.tone}>${run.headline}<//> ${run.name}`} about=${run.told[0]}><${Run} run=${run} /><//>`)}
+    <${Fold} title="All signals, over each other" about=${plural(names.length, "signal")}><div class="cards">${names.filter((name) => !main.includes(name)).map((name) => card(name, 130))}</div><//>`;
+}
+
+function Overlaid({ series, name, height, meaning }) {
+  const spec = useMemo(() => ({ series, sync: "together", table: true }), [series.length, name]);
+  return html`<${Chart} spec=${spec} height=${height} title=${CALLED[name] || name} about=${CALLED[name] ? name : ""}><p class="small soft">${meaning}</p><//>`;
+}

@@ -1,0 +1,80 @@
+"""Curves for charts: thinned without losing a spike, and every value that is no number kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steadyrl.core.records import number_to_json
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+POINTS = 1200  # per curve; extremes of each bucket are kept, so spikes stay visible
+DIGITS = 6  # that a screen could ever show
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line: where it has no number there is a gap, and `odd` says what stands there instead."""
+
+    x: Sequence[float]
+    y: Sequence[float | None]
+    odd: Sequence[tuple[float, str]] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values; without what is empty."""
+        odd = {"odd": [list(pair) for pair in self.odd]} if self.odd else {}
+        return {"x": list(self.x), "y": list(self.y), **odd}
+
+
+def curve(x: Floats, y: Floats, points: int = POINTS) -> Curve:
+    """A curve of about so many points."""
+    kept = thin(y, points)
+    x, y = x[kept], y[kept]
+    finite = np.isfinite(y)
+    found = zip(x[~finite].tolist(), y[~finite].tolist(), strict=True)
+    return Curve(
+        x=_plain(x),
+        y=[value if known else None for value, known in zip(rounded(y), finite, strict=True)],
+        odd=[(at, str(number_to_json(value))) for at, value in found],
+    )
+
+
+def thin(y: Floats, points: int = POINTS) -> Integers:
+    """Which values to draw: of each bucket the lowest and the highest, and both ends.
+
+    And of each bucket the first NaN and the first infinity of either sign.
+    """
+    count = len(y)
+    if count <= points:
+        return np.arange(count)
+    size = -(-count // (points // 2))
+    rows = -(-count // size)
+    padded = np.full(rows * size, np.nan)
+    padded[:count] = y
+    table = padded.reshape(rows, size)
+    known = np.isfinite(table)
+    some = np.flatnonzero(known.any(axis=1))
+    starts = some * size
+    lows = starts + np.where(known, table, np.inf)[some].argmin(axis=1)
+    highs = starts + np.where(known, table, -np.inf)[some].argmax(axis=1)
+    kept = [np.array([0, count - 1]), lows, highs]
+    for odd in (np.isnan(y), np.isposinf(y), np.isneginf(y)):
+        where = np.flatnonzero(odd)
+        kept.append(where[np.unique(where // size, return_index=True)[1]])
+    return np.unique(np.concatenate(kept))
+
+
+def rounded(values: Floats) -> list[float]:
+    """With as many digits as anybody could see."""
+    return [float(f"{value:.{DIGITS}g}") for value in values.tolist()]
+
+
+def _plain(x: Floats) -> list[float]:
+    """Whole numbers without a point: most axes count something."""
+    return [int(value) if value == int(value) else value for value in x.tolist()]

@@ -1,0 +1,346 @@
+"""One run as plain data: what is said of it, its curves with their bands, and what happened."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from steadyrl.core.coarsen import Columns, coarsen, columns_of
+from steadyrl.core.records import without_nan
+from steadyrl.core.signals import CATALOGUE
+from steadyrl.core.traits import Unit
+from steadyrl.judging import BLOCKS, Judged, Recorded, judged, judged_as_seen, observe
+from steadyrl.stability.checklists import go_through
+from steadyrl.stability.monitor import Monitor
+from steadyrl.stability.window import objective, score_of
+from steadyrl.store.reader import RunReader
+from steadyrl.verdict import Verdict
+from steadyrl.views import wording
+from steadyrl.views.bands import Along, bands_along
+from steadyrl.views.causes import Cause, causes_of
+from steadyrl.views.curves import POINTS, Curve, curve
+from steadyrl.views.history import Event, Mark, abandoned, events_of, marks_of
+from steadyrl.views.settings import SettingShown, settings_of
+
+LENGTHS = ("eval.length_mean", "rollout.length_mean", "language.length_mean")
+RETURNS = ("eval.return_mean", "rollout.return_mean")
+MANY = 20_000  # Steps that the checklist looks at one by one
+CHECKED = {True: "passed", False: "failed", None: "not measured"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class FindingShown:
+    """What a rule saw, what the rule is about, and whether it still stands."""
+
+    rule: str
+    name: str
+    severity: str
+    taken: int
+    message: str
+    signals: Sequence[str]
+    stands: bool
+    concerns: str
+    symptom: str = ""
+    why: str = ""
+
+    @property
+    def counts(self) -> bool:
+        """Whether it stands against the training, and is more than a note."""
+        return self.stands and self.concerns == "training" and self.severity != "note"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignalShown:
+    """A recorded signal: its meaning, and when it left its band, if it did."""
+
+    name: str
+    meaning: str
+    unit: str
+    left: int | None = None
+    rules: Sequence[str] = ()  # that spoke of it
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunView:
+    """All that a page shows of one run; curves apart, for they are most of it."""
+
+    name: str
+    path: str
+    headline: str
+    tone: str
+    told: Sequence[str]  # what, why, what was done, how it stands
+    command: str
+    command_does: str
+    facts: Sequence[tuple[str, str]]
+    unit: Unit
+    status: str
+    taken: int
+    budget: int
+    eta_seconds: float | None
+    heard: float  # seconds since the epoch
+    findings: Sequence[FindingShown]
+    causes: Sequence[Cause]
+    machine_causes: Sequence[Cause]
+    undecided: Sequence[str]
+    unmeasured: Sequence[tuple[str, Sequence[str]]]  # how to record them, and which
+    notes: Sequence[str]
+    marks: Sequence[Mark]
+    main: Sequence[Sequence[str]]  # the first charts: signals that belong together
+    judged_by: str
+    signals: Sequence[SignalShown]
+    checklist: Sequence[tuple[str, str, str, str]]
+    settings: Sequence[SettingShown]
+    compared_with: str
+    events: Sequence[Event]
+    curves: Mapping[str, Curve] = field(default_factory=dict)
+    bands: Mapping[str, Along] = field(default_factory=dict)
+    abandoned: Sequence[Mapping[str, Curve]] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values, curves included."""
+        apart = ("curves", "bands", "abandoned")
+        record = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        plain = {n: _plain(v) for n, v in record.items() if n not in apart}
+        return {**without_nan(plain), "onset": self.onset, **self.drawn()}
+
+    @property
+    def onset(self) -> int | None:
+        """Where what is wrong began."""
+        return min((f.taken for f in self.findings if f.counts), default=None)
+
+    def drawn(self) -> dict[str, Any]:
+        """Curves, bands and branches that were left."""
+        return {
+            "curves": {name: found.to_json() for name, found in self.curves.items()},
+            "bands": {name: along.to_json() for name, along in self.bands.items()},
+            "abandoned": [
+                {name: found.to_json() for name, found in branch.items()}
+                for branch in self.abandoned
+            ],
+        }
+
+
+def run_view(store: Recorded, name: str, *, points: int = POINTS) -> RunView:
+    """Read, judge and lay out a run."""
+    if not isinstance(store, RunReader):
+        columns = columns_of(step.to_json() for step in store.steps())
+        return lay_out(store, name, judged(store), columns, points=points)
+    config = store.config_in_force()
+    seen = observe(store, config)
+    found = judged_as_seen(store, config, seen)
+    columns = seen.columns or columns_of(store.step_records())
+    return lay_out(store, name, found, columns, points=points)
+
+
+def lay_out(
+    store: Recorded, name: str, found: Judged, columns: Columns | None, *, points: int = POINTS
+) -> RunView:
+    """A judged run and its Steps, as a page shows them."""
+    verdict, own = found.verdict, isinstance(store, RunReader)
+    curves = curves_of(columns, points)
+    bands = _bands(found, columns)
+    taken, seconds = (columns.last.taken, columns.last.seconds) if columns else (0, 0.0)
+    command, does = wording.next_command(verdict, own=own)
+    findings = _findings(verdict, found)
+    settings, compared_with = settings_of(store)
+    events, main = list(store.events()), _main(found, curves)
+    return RunView(
+        name=name,
+        path=str(store.path),
+        headline=verdict.headline,
+        tone=wording.TONES[verdict.headline],
+        told=[text for text in _told(verdict) if text],
+        command=command,
+        command_does=does,
+        facts=_facts(store, verdict, taken, seconds),
+        unit=verdict.unit,
+        status=verdict.status,
+        taken=taken,
+        budget=found.config.budget or 0,
+        eta_seconds=eta(verdict, taken, seconds, found.config.budget),
+        heard=heard(store),
+        findings=findings,
+        causes=causes_of(verdict.diagnoses, found, curves),
+        machine_causes=causes_of(verdict.machine_diagnoses, found, curves),
+        undecided=list(verdict.undecided) if verdict.findings else [],
+        unmeasured=_unmeasured(verdict),
+        notes=[*verdict.problems, *([verdict.about] if verdict.about else [])],
+        marks=marks_of(store, verdict, columns, events),
+        main=main,
+        judged_by=objective(found.window),
+        signals=_signals(curves, bands, findings),
+        checklist=_checklist(store, found, columns),
+        settings=settings,
+        compared_with=compared_with,
+        events=events_of(events, columns),
+        curves=curves,
+        bands={n: along for n, along in bands.items() if n in curves},
+        abandoned=(
+            abandoned(store, [name for names in main for name in names])
+            if isinstance(store, RunReader)
+            else []
+        ),
+    )
+
+
+def curves_of(columns: Columns | None, points: int = POINTS) -> dict[str, Curve]:
+    """Every recorded signal, in the catalogue's order."""
+    if columns is None:
+        return {}
+    taken = np.array([head[1] for head in columns.heads], dtype=np.float64)
+    known = [name for name in CATALOGUE if name in columns.signals]
+    names = [*known, *(name for name in columns.signals if name not in CATALOGUE)]
+    return {
+        name: curve(taken[columns.signals[name][0]], columns.signals[name][1], points)
+        for name in names
+    }
+
+
+def heard(store: Recorded) -> float:
+    """When the record last grew."""
+    file = store.path if store.path.is_file() else store.path / "steps.jsonl"
+    if not file.exists():
+        file = store.path
+    try:
+        return file.stat().st_mtime
+    except OSError:
+        return time.time()
+
+
+def _told(verdict: Verdict) -> list[str]:
+    return [
+        wording.what(verdict),
+        wording.why(verdict),
+        wording.done(verdict),
+        wording.now(verdict),
+    ]
+
+
+def _bands(found: Judged, columns: Columns | None) -> dict[str, Along]:
+    if columns is None:
+        return {}
+    block = max(1, -(-len(columns.heads) // BLOCKS))
+    detectors = Monitor(found.config).detectors
+    return bands_along(detectors, coarsen(columns, block), found.config.budget or None)
+
+
+def _main(found: Judged, curves: Mapping[str, Curve]) -> list[list[str]]:
+    """Return and length, and what the rules judge by where that is something else."""
+    scores = tuple(score.signal for score in found.config.scores)
+    judged_by = tuple(n for n in (objective(found.window), score_of(found.window)) if n)
+    panels: list[list[str]] = []
+    for names in (RETURNS, judged_by, scores, LENGTHS):
+        shown = {name for panel in panels for name in panel}
+        panel = [name for name in dict.fromkeys(names) if name in curves and name not in shown]
+        if panel:
+            panels.append(panel if names in (RETURNS, LENGTHS) else panel[:1])
+    return panels
+
+
+def _findings(verdict: Verdict, found: Judged) -> list[FindingShown]:
+    rules = {rule.id: rule for rule in Monitor(found.config).detectors}
+    standing = {id(f) for f in (*verdict.present, *verdict.machine)}
+    shown = []
+    for f in sorted((*verdict.findings, *verdict.machine), key=lambda f: f.taken):
+        rule = rules.get(f.rule)
+        shown.append(
+            FindingShown(
+                rule=f.rule,
+                name=f.name,
+                severity=f.severity,
+                taken=f.taken,
+                message=f.message,
+                signals=[name for name in f.evidence if found.window.has(name)],
+                stands=id(f) in standing,
+                concerns=f.concerns,
+                symptom=rule.symptom if rule else "",
+                why=rule.why if rule else "",
+            )
+        )
+    return shown
+
+
+def _signals(
+    curves: Mapping[str, Curve], bands: Mapping[str, Along], findings: Sequence[FindingShown]
+) -> list[SignalShown]:
+    """In the order in which they left their band; those that never did come last."""
+    shown = []
+    for name in curves:
+        spoken = [f for f in findings if name in f.signals and f.counts]
+        along = bands.get(name)
+        left = None
+        if spoken:
+            first = min(f.taken for f in spoken)
+            begun = along.left_before(first) if along else None
+            left = first if begun is None else begun
+        known = CATALOGUE.get(name)
+        shown.append(
+            SignalShown(
+                name=name,
+                meaning=known.meaning if known else "",
+                unit=known.unit if known else "",
+                left=left,
+                rules=[f.rule for f in spoken],
+            )
+        )
+    return sorted(shown, key=lambda s: (s.left is None, s.left or 0))
+
+
+def _facts(store: Recorded, verdict: Verdict, taken: int, seconds: float) -> list[tuple[str, str]]:
+    config = store.config
+    shown = [
+        ("task", config.task),
+        ("algorithm", verdict.source or str(config.value_of("algorithm", ""))),
+        ("seed", "" if config.task == "unknown" else str(config.seed)),
+        (verdict.unit.many, f"{taken:,}" + (f" of {config.budget:,}" if config.budget else "")),
+        ("time", duration(seconds)),
+        ("status", f"{verdict.status} {verdict.message}".strip()),
+    ]
+    return [(name, text) for name, text in shown if text]
+
+
+def duration(seconds: float) -> str:
+    """As one says it."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def eta(verdict: Verdict, taken: int, seconds: float, budget: int | None) -> float | None:
+    """Seconds until the budget is used, at the rate so far."""
+    if verdict.status != "going" or not budget or not taken or budget <= taken:
+        return None
+    return (budget - taken) * seconds / taken
+
+
+def _unmeasured(verdict: Verdict) -> list[tuple[str, list[str]]]:
+    names = sorted({name for lacking in verdict.unmeasured.values() for name in lacking})
+    grouped: dict[str, list[str]] = {}
+    for name in names:
+        grouped.setdefault(verdict.advice.get(name, ""), []).append(name)
+    return list(grouped.items())
+
+
+def _checklist(
+    store: Recorded, found: Judged, columns: Columns | None
+) -> list[tuple[str, str, str, str]]:
+    """Of other programs' runs the budget is seldom known."""
+    if not isinstance(store, RunReader) or not found.config.budget or columns is None:
+        return []
+    steps = coarsen(columns, max(1, -(-len(columns.heads) // MANY)))
+    lines = go_through(found.config, steps, found.verdict.findings)
+    return [(line.phase, CHECKED[line.passed], line.statement, line.seen) for line in lines]
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "__dataclass_fields__"):
+        return asdict(value)
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value
