@@ -145,3 +145,16 @@ def test_pages_can_be_used_by_everybody(
         page.wait_for_selector(".rows .row", timeout=WAIT)
         assert axe.Axe().run(page).response["violations"] == []
         page.close()
+
+
+def test_a_rule_that_spoke_leads_to_its_page(opened: Open, tmp_path: Path) -> None:
+    sick_run(tmp_path / "run")
+    with served(tmp_path) as (base, _):
+        page = opened(base)
+        page.locator(".rows .row a").first.click()
+        page.wait_for_selector(".findings a", timeout=WAIT)
+        name = page.locator(".findings a").first.inner_text()
+        page.locator(".findings a").first.click()
+        assert holds(page, f"document.body.innerText.includes('{name.split()[0]}')")
+        assert "/rule/" in page.url
+        page.close()
