@@ -10,7 +10,7 @@ from steadyrl.judging import Recorded, judged
 from steadyrl.stability.window import score_of
 from steadyrl.views import wording
 from steadyrl.views.curves import rounded
-from steadyrl.views.run import eta, heard
+from steadyrl.views.facts import eta, heard
 
 
 @dataclass(frozen=True, kw_only=True)
