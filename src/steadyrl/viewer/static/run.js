@@ -63,7 +63,7 @@ function Main({ run }) {
     const series = names.map((name, index) => ({ ...run.curves[name], name, thin: index > 0, color: css(index ? "--soft" : "--accent") }));
     const left = (run.abandoned || []).flatMap((one) => names.filter((name) => one[name]).map((name) => ({ ...one[name], name: "left: " + name, dim: true, color: css("--bad") })));
     const about = [names.length > 1 ? `${names[0]}, thin: ${names.slice(1).join(", ")}` : names[0],
-      names.includes(run.judged_by) ? "judged by this" : "", banded ? run.bands[banded].rules.join(", ") + " objects in the red zone" : ""];
+      names.includes(run.judged_by) ? "judged by this" : "", banded ? `${run.bands[banded].rules.join(", ")} objects to ${banded} in the red zone` : ""];
     return { title: CALLED[names[0]] || names[0], about: about.filter(Boolean).join(" · "),
       spec: { series: [...series, ...left], band: banded && run.bands[banded], sync: "main", onset: run.onset, table: true, whole: bounds(run) } };
   }), [run]);
