@@ -10,6 +10,7 @@ from steadyrl.core.records import Step
 from steadyrl.dashboard.folder import Folder
 from steadyrl.judging import open_run
 from steadyrl.report.html import write_report
+from steadyrl.report.milestones import write_milestones
 from steadyrl.store.writer import RunWriter
 from tests.browser.conftest import Open, holds, served
 from tests.rules.traces import CUT_SHORT, trace, trace_of
@@ -145,3 +146,23 @@ def test_pages_can_be_used_by_everybody(
         page.wait_for_selector(".rows .row", timeout=WAIT)
         assert axe.Axe().run(page).response["violations"] == []
         page.close()
+
+
+def test_a_rule_that_spoke_leads_to_its_page(opened: Open, tmp_path: Path) -> None:
+    sick_run(tmp_path / "run")
+    with served(tmp_path) as (base, _):
+        page = opened(base)
+        page.locator(".rows .row a").first.click()
+        page.wait_for_selector(".findings a", timeout=WAIT)
+        name = page.locator(".findings a").first.inner_text()
+        page.locator(".findings a").first.click()
+        assert holds(page, f"document.body.innerText.includes('{name.split()[0]}')")
+        assert "/rule/" in page.url
+        page.close()
+
+
+def test_lines_that_share_a_chart_are_named(opened: Open, tmp_path: Path) -> None:
+    runs = [recorded(tmp_path / name, trace()) for name in ("one", "other")]
+    page = opened(write_milestones(runs, [1.0], tmp_path / "page.html").as_uri())
+    page.wait_for_selector("canvas", timeout=WAIT)
+    assert page.locator(".legend span").all_inner_texts() == ["one", "other"]

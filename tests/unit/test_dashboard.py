@@ -17,8 +17,10 @@ from steadyrl.dashboard.fleet import Fleet, group_of, worst_first
 from steadyrl.dashboard.folder import DEPTH, Folder
 from steadyrl.dashboard.live import follow_run
 from steadyrl.dashboard.server import HEADERS, Dashboard
+from steadyrl.judging import open_run
 from steadyrl.store.writer import RunWriter
-from tests.rules.traces import trace
+from steadyrl.views.run import run_view
+from tests.rules.traces import CUT_SHORT, trace, trace_of
 from tests.unit.test_judging import config_of_run, found, recorded
 
 HOST = {"Host": "127.0.0.1:8700"}
@@ -91,6 +93,14 @@ def test_rows_come_worst_first(tmp_path: Path) -> None:
     assert [row["name"] for row in rows] == ["sick", "well"]
     assert rows[0]["tone"] == "bad"
     assert rows[1]["spark"]
+
+
+def test_a_row_and_the_page_of_its_run_say_the_same_of_when_it_began(tmp_path: Path) -> None:
+    run = recorded(tmp_path / "run", trace_of(CUT_SHORT))
+    (row,) = rows_of(tmp_path)
+    view = run_view(open_run(run), "run")
+    assert view.onset is not None
+    assert (row["onset"], row["headline"]) == (view.onset, view.headline)
 
 
 def test_rows_of_one_tone_are_ordered_by_who_was_heard_last() -> None:

@@ -17,6 +17,9 @@ from steadyrl.core.signals import CATALOGUE, Reduction
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+_Piece = tuple[tuple[str, ...], Integers, Floats]  # signals, which records, a row for each
+
+PACKED = 10_000  # records that are held as Python's own numbers, which take eight times the room
 
 
 @dataclass(frozen=True)
@@ -33,14 +36,23 @@ def columns_of(records: Iterable[Mapping[str, Any]]) -> Columns | None:
     heads: list[tuple[int, int, float]] = []
     # Records with the same signals form a matrix.
     groups: dict[tuple[str, ...], tuple[list[int], list[list[Any]]]] = {}
+    pieces: list[_Piece] = []
     record: Mapping[str, Any] = {}
     for position, record in enumerate(records):
         heads.append((record["index"], record["taken"], record["seconds"]))
         signals = record["signals"]
-        places, rows = groups.setdefault(tuple(signals), ([], []))
+        names = tuple(signals)
+        places, rows = groups.setdefault(names, ([], []))
         places.append(position)
         rows.append(list(signals.values()))
-    return Columns(heads, _columns(groups), Step.from_json(record)) if heads else None
+        if len(rows) == PACKED:
+            pieces.append(_packed(names, *groups.pop(names)))
+    pieces += [_packed(names, *group) for names, group in groups.items()]
+    return Columns(heads, _columns(pieces), Step.from_json(record)) if heads else None
+
+
+def _packed(names: tuple[str, ...], places: list[int], rows: list[list[Any]]) -> _Piece:
+    return names, np.array(places), np.array(rows, dtype=np.float64)
 
 
 def coarsen(columns: Columns, size: int) -> list[Step]:
@@ -58,13 +70,10 @@ def coarsen(columns: Columns, size: int) -> list[Step]:
     return [Step(*head, found) for head, found in zip(lasts, merged, strict=True)]
 
 
-def _columns(
-    groups: Mapping[tuple[str, ...], tuple[list[int], list[list[Any]]]],
-) -> dict[str, tuple[Integers, Floats]]:
+def _columns(found: Iterable[_Piece]) -> dict[str, tuple[Integers, Floats]]:
     """Each signal's positions and values, in the order of the records."""
     parts: dict[str, list[tuple[Integers, Floats]]] = {}
-    for names, (positions, rows) in groups.items():
-        where, matrix = np.array(positions), np.array(rows, dtype=np.float64)
+    for names, where, matrix in found:
         for column, name in enumerate(names):
             parts.setdefault(name, []).append((where, matrix[:, column]))
     columns = {}

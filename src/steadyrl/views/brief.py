@@ -10,7 +10,7 @@ from steadyrl.judging import Recorded, judged
 from steadyrl.stability.window import score_of
 from steadyrl.views import wording
 from steadyrl.views.curves import rounded
-from steadyrl.views.run import eta, heard
+from steadyrl.views.facts import eta, heard
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,13 +42,13 @@ def brief(store: Recorded) -> Brief:
     score = score_of(window)
     course = window.course(score) if score else None
     first = next(iter(verdict.diagnoses), None)
-    begun = wording.onset(verdict)
+    begun = [f.taken for f in verdict.present if f.severity != "note"]  # as on the run's page
     taken, seconds = (window.step.taken, window.step.seconds) if window.step else (0, 0.0)
     return Brief(
         tone=wording.TONES[verdict.headline],
         headline=verdict.headline,
         told=" ".join(text for text in (wording.what(verdict), wording.why(verdict)) if text),
-        onset=begun.taken if begun else None,
+        onset=min(begun, default=None),
         cause=f"{first.cause} {first.name}" if first else "",
         confidence=first.confidence if first else None,
         spark=rounded(course.means) if course is not None else [],

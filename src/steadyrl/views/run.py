@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -23,6 +22,7 @@ from steadyrl.views import wording
 from steadyrl.views.bands import Along, bands_along
 from steadyrl.views.causes import Cause, causes_of
 from steadyrl.views.curves import POINTS, Curve, curve
+from steadyrl.views.facts import eta, facts_of, heard, unmeasured_of
 from steadyrl.views.history import Event, Mark, abandoned, events_of, marks_of
 from steadyrl.views.settings import SettingShown, settings_of
 
@@ -156,7 +156,7 @@ def lay_out(
         told=[text for text in _told(verdict) if text],
         command=command,
         command_does=does,
-        facts=_facts(store, verdict, taken, seconds),
+        facts=facts_of(store, verdict, taken, seconds),
         unit=verdict.unit,
         status=verdict.status,
         taken=taken,
@@ -167,7 +167,7 @@ def lay_out(
         causes=causes_of(verdict.diagnoses, found, curves),
         machine_causes=causes_of(verdict.machine_diagnoses, found, curves),
         undecided=list(verdict.undecided) if verdict.findings else [],
-        unmeasured=_unmeasured(verdict),
+        unmeasured=unmeasured_of(verdict),
         notes=[*verdict.problems, *([verdict.about] if verdict.about else [])],
         marks=marks_of(store, verdict, columns, events),
         main=main,
@@ -198,17 +198,6 @@ def curves_of(columns: Columns | None, points: int = POINTS) -> dict[str, Curve]
         name: curve(taken[columns.signals[name][0]], columns.signals[name][1], points)
         for name in names
     }
-
-
-def heard(store: Recorded) -> float:
-    """When the record last grew."""
-    file = store.path if store.path.is_file() else store.path / "steps.jsonl"
-    if not file.exists():
-        file = store.path
-    try:
-        return file.stat().st_mtime
-    except OSError:
-        return time.time()
 
 
 def _told(verdict: Verdict) -> list[str]:
@@ -288,43 +277,6 @@ def _signals(
             )
         )
     return sorted(shown, key=lambda s: (s.left is None, s.left or 0))
-
-
-def _facts(store: Recorded, verdict: Verdict, taken: int, seconds: float) -> list[tuple[str, str]]:
-    config = store.config
-    shown = [
-        ("task", config.task),
-        ("algorithm", verdict.source or str(config.value_of("algorithm", ""))),
-        ("seed", "" if config.task == "unknown" else str(config.seed)),
-        (verdict.unit.many, f"{taken:,}" + (f" of {config.budget:,}" if config.budget else "")),
-        ("time", duration(seconds)),
-        ("status", f"{verdict.status} {verdict.message}".strip()),
-    ]
-    return [(name, text) for name, text in shown if text]
-
-
-def duration(seconds: float) -> str:
-    """As one says it."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"
-
-
-def eta(verdict: Verdict, taken: int, seconds: float, budget: int | None) -> float | None:
-    """Seconds until the budget is used, at the rate so far."""
-    if verdict.status != "going" or not budget or not taken or budget <= taken:
-        return None
-    return (budget - taken) * seconds / taken
-
-
-def _unmeasured(verdict: Verdict) -> list[tuple[str, list[str]]]:
-    names = sorted({name for lacking in verdict.unmeasured.values() for name in lacking})
-    grouped: dict[str, list[str]] = {}
-    for name in names:
-        grouped.setdefault(verdict.advice.get(name, ""), []).append(name)
-    return list(grouped.items())
 
 
 def _checklist(

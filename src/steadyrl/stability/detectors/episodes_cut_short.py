@@ -52,7 +52,7 @@ def bands(window: Window, limits: Mapping[str, float]) -> Mapping[str, Band]:
     first = window.first("rollout.length_mean")
     best = max(window.highest("rollout.length_mean"), window.highest("eval.length_mean"))
     low = min(limits["of_best"] * best, limits["of_first"] * first)
-    return {"rollout.length_mean": Band(low=low), "eval.length_mean": Band(low=low)}
+    return {"rollout.length_mean": Band(low=low)}
 
 
 RULE = Detector(

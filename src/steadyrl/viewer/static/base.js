@@ -100,4 +100,10 @@ function Copy({ text }) {
 }
 
 const Pill = ({ tone, children }) => html`<span class="pill ${tone}">${MARKS[tone] || ""} ${children}</span>`;
+// A rule's name; where there is a server it leads to the rule's page.
+function Rule({ id, name }) {
+  const said = `${id} ${(name || "").replaceAll("-", " ")}`.trim();
+  return document.getElementById("data") ? html`<span>${said}</span>` : html`<a href=${"/rule/" + id}>${said}</a>`;
+}
+
 const MARKS = { good: "●", doubtful: "▲", bad: "◆", unknown: "?", severe: "◆", warning: "▲", note: "?" };

@@ -41,7 +41,13 @@ function Proof({ block }) {
 }
 
 function ChartsBlock({ block }) {
-  return html`${block.title && html`<h2>${block.title}</h2>`}<div class="cards">${block.charts.map((chart) => html`<div class="card"><${Plain} chart=${chart} /></div>`)}</div>`;
+  // A run or config that one chart lacks keeps its colour in the others.
+  const names = [...new Set(block.charts.flatMap((chart) => chart.series.length > 1 ? chart.series.map((one) => one.name) : []))];
+  const colored = (chart) => !names.length ? chart : { ...chart, series: chart.series.map((one) => ({ ...one, color: COLORS[Math.max(0, names.indexOf(one.name)) % COLORS.length] })) };
+  const drawn = useMemo(() => block.charts.map(colored), [block]);
+  return html`${block.title && html`<h2>${block.title}</h2>`}
+    ${names.length > 0 && html`<div class="legend">${names.map((name, index) => html`<span><i style=${{ background: COLORS[index % COLORS.length] }}></i>${name}</span>`)}</div>`}
+    <div class="cards">${drawn.map((chart) => html`<div class="card"><${Plain} chart=${chart} /></div>`)}</div>`;
 }
 
 function Plain({ chart }) {

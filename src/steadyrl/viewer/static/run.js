@@ -63,7 +63,7 @@ function Main({ run }) {
     const series = names.map((name, index) => ({ ...run.curves[name], name, thin: index > 0, color: css(index ? "--soft" : "--accent") }));
     const left = (run.abandoned || []).flatMap((one) => names.filter((name) => one[name]).map((name) => ({ ...one[name], name: "left: " + name, dim: true, color: css("--bad") })));
     const about = [names.length > 1 ? `${names[0]}, thin: ${names.slice(1).join(", ")}` : names[0],
-      names.includes(run.judged_by) ? "judged by this" : "", banded ? run.bands[banded].rules.join(", ") + " objects in the red zone" : ""];
+      names.includes(run.judged_by) ? "judged by this" : "", banded ? `${run.bands[banded].rules.join(", ")} objects to ${banded} in the red zone` : ""];
     return { title: CALLED[names[0]] || names[0], about: about.filter(Boolean).join(" · "),
       spec: { series: [...series, ...left], band: banded && run.bands[banded], sync: "main", onset: run.onset, table: true, whole: bounds(run) } };
   }), [run]);
@@ -92,7 +92,7 @@ function Zoomed({ run, name, at, zoom }) {
 
 function Remedies({ cause }) {
   return cause.remedies.map((remedy) => html`<div style=${{ marginTop: "8px" }}>
-    <b>${remedy.id} ${remedy.name.replaceAll("-", " ")}</b> <span class="soft small">${remedy.safety}</span>
+    <b><${Rule} id=${remedy.id} name=${remedy.name} /></b> <span class="soft small">${remedy.safety}</span>
     <p class="small">${remedy.effect}</p>
     ${remedy.changes.length > 0 ? html`<div class="scroll"><table class="change"><thead><tr><th>setting</th><th>now</th><th>after</th></tr></thead><tbody>
       ${remedy.changes.map((one) => html`<tr><td>${one.name}</td><td class="before">${String(one.before)}</td><td class="after">${String(one.after)}</td></tr>`)}
@@ -103,7 +103,7 @@ function Causes({ run, causes, title }) {
   if (!causes.length) return null;
   const [first, ...others] = causes;
   const shown = (cause) => html`<div class="card">
-    <h3>${cause.id} ${cause.name.replaceAll("-", " ")} <span class="meter" role="img" aria-label=${`confidence ${cause.confidence.toFixed(2)}`}><i style=${{ width: cause.confidence * 100 + "%" }}></i></span>
+    <h3><${Rule} id=${cause.id} name=${cause.name} /> <span class="meter" role="img" aria-label=${`confidence ${cause.confidence.toFixed(2)}`}><i style=${{ width: cause.confidence * 100 + "%" }}></i></span>
       <span class="soft">${cause.likelihood}, ${cause.confidence.toFixed(2)}</span></h3>
     <p>${cause.explanation}</p><${Evidence} run=${run} cause=${cause} />
     ${cause.would_decide && html`<p class="small soft">This would decide: ${cause.would_decide}</p>`}
@@ -136,7 +136,7 @@ function Findings({ run, concerns, title }) {
   const found = run.findings.filter((one) => one.concerns === concerns);
   if (!found.length) return null;
   const row = (one) => html`<tr><td class="number nowrap">${counted(one.taken)}</td><td><${Pill} tone=${one.severity}>${one.severity}<//></td>
-    <td class="nowrap">${one.rule} ${one.name.replaceAll("-", " ")}${one.stands ? "" : " (passed)"}</td><td>${one.message}<div class="soft small">${one.why}</div></td></tr>`;
+    <td class="nowrap"><${Rule} id=${one.rule} name=${one.name} />${one.stands ? "" : " (passed)"}</td><td>${one.message}<div class="soft small">${one.why}</div></td></tr>`;
   return html`<h2>${title}</h2><div class="scroll" tabindex="0"><table class="wide findings"><thead><tr><th class="nowrap">${run.unit.one}</th><th>severity</th><th>rule</th><th>what it saw</th></tr></thead><tbody>${found.map(row)}</tbody></table></div>`;
 }
 
