@@ -319,6 +319,66 @@ def _copied(value: Any) -> Any:
     return value.clone() if isinstance(value, torch.Tensor) else value
 
 
+# Settings that change on the way
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_draws_become_even_when_priorities_are_given_up_while_training(kind: Any) -> None:
+    training = prepare(kind(replay__enabled=True, replay__priority="advantage"))
+    learner = training.learner
+    assert isinstance(learner, OnPolicyLearner | LanguageLearner)
+    weights = []
+    for step in training.steps:
+        weights.append(step.signals.get("aged.weight_min"))
+        if len(weights) == 3:
+            training.live.change("replay.priority", "uniform", step=3, because="a remedy")
+    training.world.close()
+    assert weights[2] is not None
+    assert weights[2] < 1.0
+    assert weights[3:] == [1.0] * len(weights[3:])
+
+
+def test_items_of_another_length_are_forgotten_at_a_fork_that_changes_it() -> None:
+    whole = prepare(control(replay__enabled=True))
+    for _ in range(3):
+        next(iter(whole.steps))
+    state = whole.learner.state_dict()
+    other = prepare(control(replay__enabled=True, replay__segment_length=16))
+    other.learner.load_state_dict(state)
+    *_, last = other.steps
+    for training in (whole, other):
+        training.world.close()
+    assert last.signals["aged.size"] > 0
+    assert np.isfinite(last.signals["policy.loss"])
+
+
+@pytest.mark.parametrize("change", [("problems.max_new_tokens", 6), ("samples_per_prompt", 2)])
+def test_completions_of_another_kind_are_forgotten_where_that_changes(
+    change: tuple[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    training = prepare(language(replay__enabled=True))
+    sizes = []
+    with caplog.at_level("INFO", logger="steadyrl"):
+        for step in training.steps:
+            sizes.append(step.signals["aged.size"])
+            if len(sizes) == 3:
+                training.live.change(change[0], change[1], step=3, because="a remedy")
+    assert sizes[2] > 0
+    assert sizes[3] == 0
+    assert sizes[-1] > 0
+    assert "items of another shape are forgotten" in caplog.text
+
+
+def test_a_minibatch_of_one_is_not_left_over() -> None:
+    """Its advantage could not be normalised: whatever a draw brings, no such minibatch is made."""
+    data = _samples(0)
+    ones = torch.ones(len(data))
+    mixed = Samples(**{**vars(data), "weights": Weights(ones.bool(), ones, ones)})
+    for size, expected in ((5, [5, 5, 6]), (15, [16]), (8, [8, 8]), (6, [6, 6, 4])):
+        generator = np.random.default_rng(0)
+        assert [len(part) for part in mixed.minibatches(size, generator)] == expected
+
+
 # Bad input
 
 

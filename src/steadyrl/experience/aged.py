@@ -128,6 +128,21 @@ class AgedExperience:
             self._worths[slots] = worths
             self._set_priorities(slots)
 
+    def set_alpha(self, alpha: float) -> None:
+        """How far priorities count from now on, for the items that are there too."""
+        if alpha != self.alpha:
+            self.alpha = alpha
+            self._set_priorities(np.flatnonzero(self._there))
+
+    def forget_others(self, mask: tuple[int, ...]) -> int:
+        """Let items go whose mask is of another shape; returns how many were there."""
+        if not self._fields or self._fields["mask"].shape[1:] == mask:
+            return 0
+        count = len(self)
+        self._leave(self.added, "dropped_for_room")
+        self._fields = {}
+        return count
+
     def mispriced(self, slots: Indices, worths: Array) -> float:
         """The share of these items, as far as they are there, that another priority holds for."""
         there = self._there[slots]

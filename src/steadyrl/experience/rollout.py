@@ -93,11 +93,16 @@ class Samples:
         """
         order = torch.from_numpy(generator.permutation(len(self))).to(self.log_probs.device)
         shuffled = self.rows(order) if self.observations.ndim == 2 else None
-        for start in range(0, len(self), size):
+        starts = list(range(0, len(self), size))
+        # One row alone has no spread to be normalised by. Rollouts that leave one are refused by
+        # the config; how many old rows a draw brings nobody knows beforehand.
+        if self.weights is not None and len(starts) > 1 and len(self) - starts[-1] == 1:
+            starts.pop()
+        for start, end in zip(starts, [*starts[1:], len(self)], strict=True):
             if shuffled is None:
-                yield self.rows(order[start : start + size])
+                yield self.rows(order[start:end])
             else:
-                yield shuffled.between(start, start + size)
+                yield shuffled.between(start, end)
 
     def between(self, start: int, end: int) -> Samples:
         """Neighbouring rows, as views."""

@@ -39,11 +39,9 @@ class ReplayConfig(Settings):
     priority: Literal["uniform", "advantage", "td_error"] = setting(
         "uniform", "what is drawn more often: nothing, large |advantage|, or large |TD error|"
     )
-    alpha: float = setting(
-        0.6, "of priority: 0 draws evenly, 1 in proportion", low=0.0, high=1.0, changes="fork"
-    )
+    alpha: float = setting(0.6, "of priority: 0 draws evenly, 1 in proportion", low=0.0, high=1.0)
     beta: float = setting(
-        0.4, "of priority: how far uneven draws are corrected", low=0.0, high=1.0, changes="fork"
+        0.4, "of priority: how far uneven draws are corrected", low=0.0, high=1.0, changes="start"
     )
     beta_growth: float = setting(0.001, "of priority: beta's growth per draw, up to 1", low=0.0)
     ratio_bound: float = setting(
@@ -64,9 +62,14 @@ class ReplayConfig(Settings):
         """An empty buffer."""
         return AgedExperience(
             max(self.capacity, self.capacity_first or 0),
-            alpha=0.0 if self.priority == "uniform" else self.alpha,
+            alpha=self.exponent,
             beta=self.beta,
         )
+
+    @property
+    def exponent(self) -> float:
+        """How far priorities count: not at all if draws are to be even."""
+        return 0.0 if self.priority == "uniform" else self.alpha
 
     def limits(self, progress: float) -> Limits:
         """What may be drawn when this share of the budget is used."""

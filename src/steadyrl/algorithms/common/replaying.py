@@ -10,12 +10,20 @@ import numpy as np
 import psutil
 from numpy.typing import NDArray
 
+from steadyrl.algorithms.common.replay_config import ReplayConfig
 from steadyrl.core.errors import ConfigError
 from steadyrl.experience.aged import AgedExperience
 from steadyrl.maths.off_policy import effective_share
 
 Array = NDArray[Any]
 LOGGER = logging.getLogger("steadyrl")
+
+
+def suit(experience: AgedExperience, settings: ReplayConfig, mask: tuple[int, ...]) -> None:
+    """Follow settings that may have changed; items that no longer fit them are forgotten, aloud."""
+    experience.set_alpha(settings.exponent)
+    if lost := experience.forget_others(mask):
+        LOGGER.info("replay: %d items of another shape are forgotten", lost)
 
 
 def announce(experience: AgedExperience, items: Mapping[str, Array]) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from steadyrl.algorithms.common.replaying import announce, effective_by_age
+from steadyrl.algorithms.common.replaying import announce, effective_by_age, suit
 from steadyrl.algorithms.on_policy.config import PPOConfig
 from steadyrl.algorithms.on_policy.learner import OnPolicyLearner
 from steadyrl.experience.aged import AgedExperience, Drawn
@@ -37,6 +37,7 @@ def with_aged(
     limits, now = settings.limits(progress), learner.updates
     gained = fresh.advantages.cpu().numpy().reshape(rollout.length, rollout.copies)
     new = segments_of(rollout, gained, settings.segment_length)
+    suit(experience, settings, (settings.segment_length,))
     experience.retire(now, limits)
     wanted = settings.wanted(len(new)) if len(experience) >= settings.minimum else 0
     signals = experience.statistics(now) | {"aged.drawn": float(min(wanted, len(experience)))}
