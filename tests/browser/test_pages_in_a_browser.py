@@ -72,6 +72,11 @@ def test_a_link_restores_the_stretch_that_was_looked_at(opened: Open, tmp_path: 
     page.wait_for_selector("text=show the whole run", timeout=WAIT)
     again = opened(page.url)
     again.wait_for_selector("text=show the whole run", timeout=WAIT)
+    assert "#" in page.url or "?" in page.url
+    assert again.url == page.url
+    whole = opened(page.url.partition("#")[0].partition("?")[0])
+    whole.wait_for_selector("canvas", timeout=WAIT)
+    assert not whole.locator("text=show the whole run").is_visible()
 
 
 def test_arrow_keys_read_a_chart_aloud(opened: Open, tmp_path: Path) -> None:
@@ -122,8 +127,10 @@ def test_a_page_finds_its_server_again(opened: Open, tmp_path: Path) -> None:
         page = opened(base)
         page.wait_for_selector("text=● live", timeout=WAIT)
     page.wait_for_selector("text=lost", timeout=WAIT)
+    assert not page.locator("text=● live").is_visible()
     with served(tmp_path, port):
         page.wait_for_selector("text=● live", timeout=WAIT)
+        assert not page.locator("text=lost").is_visible()
         page.close()
 
 

@@ -179,6 +179,20 @@ def test_evaluations_kept_by_a_callback_are_read(tmp_path: Path) -> None:
     assert len(problems) == 2
 
 
+def test_damaged_evaluations_are_told_and_never_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "evaluations.npz"
+    results = np.random.default_rng(0).normal(size=(50, 4))
+    np.savez_compressed(file, timesteps=np.arange(50), results=results)
+    whole = file.read_bytes()
+    told = 0
+    for place in range(0, len(whole), 7):
+        file.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
+        problems: list[str] = []
+        assert bool(read_evaluations(file, problems)) != bool(problems)
+        told += bool(problems)
+    assert told > len(whole) // 14
+
+
 def test_a_dozen_rows_of_losses_do_not_hide_hundreds_of_episodes(tmp_path: Path) -> None:
     noise = np.random.default_rng(0).standard_normal(400)
     log = sb3_log(tmp_path, rows=12, reward=-1300.0)

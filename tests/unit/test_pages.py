@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from steadyrl.cli.main import main
 from steadyrl.core.presets import parse_config
 from steadyrl.core.records import Step
 from steadyrl.experience.demonstrations import made
@@ -268,3 +269,13 @@ def test_a_folder_that_was_moved_keeps_its_report(
     shutil.move(tmp_path / "made", tmp_path / "moved")
     monkeypatch.chdir(tmp_path)
     assert "plain-v0" in "".join(texts(page_data(write(Path("moved")))))
+
+
+def test_the_folder_of_a_result_is_reported_as_that_result(tmp_path: Path) -> None:
+    _run(tmp_path / "original", "fine")
+    _rescue(tmp_path, "a remedy")
+    assert main(["report", str(tmp_path)]) == 0
+    by_command = (tmp_path / "report.html").read_bytes()
+    assert write_rescue_report(tmp_path).read_bytes() == by_command
+    assert main(["report", str(tmp_path / "original")]) == 0
+    assert (tmp_path / "original" / "report.html").exists()

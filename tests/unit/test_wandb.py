@@ -49,3 +49,9 @@ def test_a_missing_package_is_named_with_its_extra(
     monkeypatch.setitem(sys.modules, "wandb", None)
     assert main(["train", str(config), "--log", "wandb", "--quiet"]) == 2
     assert "pip install 'steadyrl[wandb]'" in capsys.readouterr().err
+
+
+def test_a_run_that_cannot_begin_leaves_no_folder(config: Path, tmp_path: Path) -> None:
+    asked = ["train", str(config), "--log", "wandb", "--quiet", "--environment.id", "Nowhere-v0"]
+    assert main(asked) == 2
+    assert not list((tmp_path / "runs").iterdir())

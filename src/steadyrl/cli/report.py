@@ -1,4 +1,4 @@
-"""`steadyrl report`: a page that opens anywhere, with every curve of the runs."""
+"""`steadyrl report`: a page that opens anywhere, of runs, or of a rescue, ladder or comparison."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ EPILOG = f"""\
 examples:
   steadyrl report runs/ddpg-pendulum-v1-seed0
   steadyrl report runs/ddpg-* --output comparison.html
+  steadyrl report runs/demo                  a rescue, a ladder or a comparison
   steadyrl report logs/PPO_1
   steadyrl report losses.csv --mapping my-names.yaml --family ppo
 """
@@ -29,8 +30,27 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     )
     parser.add_argument("--json", action="store_true", help="print the path as JSON on stdout")
     arguments = parser.parse_args(argv)
-    from steadyrl.report.html import write_report
-
-    path = write_report(open_runs(arguments), arguments.output)
+    path = _result(arguments.runs, arguments.output) or _runs(arguments)
     sys.stdout.write(json.dumps({"report": str(path)}) + "\n" if arguments.json else f"{path}\n")
     return 0
+
+
+def _result(named: list[Path], output: Path | None) -> Path | None:
+    """The page of a rescue, a ladder or a comparison, if one folder of such a result is named."""
+    from steadyrl.dashboard.folder import RESULTS
+    from steadyrl.dashboard.results import PAGES
+    from steadyrl.viewer.frame import write_page
+
+    if len(named) != 1:
+        return None
+    (folder,) = named
+    kind = next((kind for name, kind in RESULTS.items() if (folder / name).is_file()), None)
+    if kind is None:
+        return None
+    return write_page(output or folder / "report.html", PAGES[kind](folder))
+
+
+def _runs(arguments: argparse.Namespace) -> Path:
+    from steadyrl.report.html import write_report
+
+    return write_report(open_runs(arguments), arguments.output)

@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -126,6 +126,8 @@ def mirrored(
         yield mirror.watching(observers), ended.append
     finally:
         mirror.close(ended[0] if ended else None)
+        with suppress(OSError):  # claimed beforehand; a trainer that cannot begin leaves no run
+            path.rmdir()
 
 
 def _conclude(summary: dict[str, object], path: Path, *, as_json: bool) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import warnings
 import zipfile
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,6 +17,11 @@ from steadyrl.store.foreign.tables import read_monitor
 
 Floats = NDArray[np.float64]
 EPISODES = 100  # whose mean is the return of training episodes
+# What zip archives and arrays raise when they are damaged, encrypted or of an unknown kind.
+_UNREADABLE = (
+    *(OSError, KeyError, ValueError, EOFError, RuntimeError),
+    *(zipfile.BadZipFile, zlib.error),
+)
 _LARGEST = 1 << 28  # bytes of an evaluations.npz that are unpacked
 EVALUATIONS = "evaluations.npz"
 
@@ -101,6 +107,6 @@ def _array(file: Path, name: str) -> Floats | None:
                 return None
             content = archive.read(f"{name}.npy")
         loaded = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
-    except (OSError, KeyError, ValueError, zipfile.BadZipFile, NotImplementedError, EOFError):
+    except _UNREADABLE:  # whatever is wrong with it, the caller says that nothing could be read
         return None
     return loaded.astype(np.float64) if loaded.dtype.kind in "fiu" else None
