@@ -45,7 +45,7 @@ demo-language: $(READY)
 	@$(BIN)/steadyrl train language/smollm2
 
 test: check
-	$(BIN)/python -m pytest -n 2 --dist worksteal -q
+	$(BIN)/python -m pytest -n 2 --dist worksteal -q -rs
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist worksteal -q -m slow
