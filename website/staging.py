@@ -53,9 +53,9 @@ def stage(folder: Path, root: Path = ROOT) -> dict[str, str]:
         (folder / place).parent.mkdir(parents=True, exist_ok=True)
         (folder / place).write_text(text, "utf-8")
     for picture in _pictures(root):
-        place = picture.relative_to(root / "docs")
-        (folder / place).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(picture, folder / place)
+        copy = folder / picture.relative_to(root / "docs")
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(picture, copy)
     return pages
 
 

@@ -67,16 +67,17 @@ def train(
 ) -> Run:
     """Train from the beginning.
 
-    >>> import steadyrl, tempfile
-    >>> run = steadyrl.train(
-    ...     "ppo/cartpole",
-    ...     tempfile.mkdtemp() + "/run",
-    ...     overrides={"total_env_steps": 2048, "evaluation.every": 1024},
-    ... )
-    >>> run.summary.status
-    'finished'
-    >>> run.policy().act([0.0, 0.0, 0.0, 0.0]) in (0, 1)
-    True
+    Examples:
+        >>> import steadyrl, tempfile
+        >>> run = steadyrl.train(
+        ...     "ppo/cartpole",
+        ...     tempfile.mkdtemp() + "/run",
+        ...     overrides={"total_env_steps": 2048, "evaluation.every": 1024},
+        ... )
+        >>> run.summary.status
+        'finished'
+        >>> run.policy().act([0.0, 0.0, 0.0, 0.0]) in (0, 1)
+        True
 
     Args:
         config: a config, a preset's name, a YAML file, or settings as a dictionary.

@@ -62,8 +62,9 @@ def diagnose(
 ) -> Verdict:
     """What `steadyrl diagnose` finds in one run, ours or another program's.
 
-    >>> steadyrl.diagnose(run).status
-    'finished'
+    Examples:
+        >>> steadyrl.diagnose(run).status
+        'finished'
 
     `limits` are those of the run itself unless others are named. The other options are about runs
     of other programs: what names mean (a built-in table or a YAML file), which algorithm it is, its
