@@ -115,6 +115,7 @@ bench-faults: $(READY)
 
 bench-overhead: $(READY)
 	$(BIN)/python benchmarks/overhead_watch.py
+	$(BIN)/python benchmarks/overhead_live.py
 
 bench-foreign: $(READY) bench-env
 	$(BIN)/python benchmarks/read_events.py

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from steadyrl.algorithms.common.training import Training
@@ -43,19 +44,24 @@ class Observers:
     step: Callable[[Step], None] = lambda _step: None
     finding: Callable[[Finding], None] = lambda _finding: None
     action: Callable[[Intervention], None] = lambda _intervention: None
+    begun: Callable[[Path], None] = lambda _path: None  # where the run lies
+    saved: Callable[[Step], None] = lambda _step: None  # the whole state at this Step
+    stopping: Callable[[str], None] = lambda _because: None  # it ends at the next Step
 
 
 class Controls:
     """The wish, from a signal or from the guard, that a run stop at its next Step."""
 
-    def __init__(self) -> None:
+    def __init__(self, told: Callable[[str], None] = lambda _because: None) -> None:
         self.status: RunStatus = "finished"
         self.reason = ""
         self.stopping = False  # somebody wants it to end
+        self._told = told
 
     def stop(self, status: RunStatus, because: str) -> None:
         """End the run at the next Step, with a checkpoint."""
         self.status, self.reason, self.stopping = status, because, True
+        self._told(because)
 
 
 class Guarding:
@@ -203,9 +209,10 @@ class Guarding:
             self._scribe.write_end(because)
             controls.stop("finished", because)
 
-    def checkpoint_when_due(self) -> None:
+    def checkpoint_when_due(self, observers: Observers) -> None:
         """After the response to a Step: a resume from here never comes back to it."""
-        self._scribe.checkpoint_when_due(good=self._well, guard=self._acted)
+        if self._scribe.checkpoint_when_due(good=self._well, guard=self._acted):
+            observers.saved(self._scribe.now)
 
     def checkpoint(self) -> None:
         """Save the whole state at the last Step, if that is not saved yet."""

@@ -126,10 +126,11 @@ def drive(
     acted: Mapping[str, Any] | None = None,
 ) -> RunSummary:
     """Consume Steps until the trainer is done or told to stop. Nothing written is ever lost."""
-    controls, observers = Controls(), observers or Observers()
+    observers, status, message = observers or Observers(), "failed", ""
+    controls = Controls(observers.stopping)
     watched = Guarding(training, store, guard, acted or NO_ACTIONS)
-    status, message = "failed", ""
     try:
+        observers.begun(store.path)
         with interrupts(controls):
             while True:
                 try:
@@ -138,7 +139,7 @@ def drive(
                         observers.step(step)
                         watched.respond(findings, controls, observers)
                         watched.stop_when_idle(controls)
-                        watched.checkpoint_when_due()
+                        watched.checkpoint_when_due(observers)
                         if controls.stopping:
                             break
                     break

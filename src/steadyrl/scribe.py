@@ -104,15 +104,18 @@ class Scribe:
         write_black_box(self._store.path, because=because, bad=bad, batch=batch, steps=steps)
         self._store.append_event("black box", self.now.index, first_bad_tensor=bad, because=because)
 
-    def checkpoint_when_due(self, *, good: bool, guard: Mapping[str, Any]) -> None:
-        """Save if it is time to, or if this is the best evaluation so far."""
+    def checkpoint_when_due(self, *, good: bool, guard: Mapping[str, Any]) -> bool:
+        """Save if it is time to, or if this is the best evaluation so far; whether it did."""
         taken = self._training.world.steps_taken
         if taken - self._saved_at >= self._config.checkpoints.every:
             self.checkpoint(good=good, guard=guard)
-        elif self.last and self._store.checkpoints.would_be_best(self.last.signals):
+            return True
+        if self.last and self._store.checkpoints.would_be_best(self.last.signals):
             due_since = self._saved_at  # the best comes between: those that are due stay when due
             self.checkpoint(good=good, guard=guard)
             self._saved_at = due_since
+            return True
+        return False
 
     def checkpoint(self, *, good: bool, guard: Mapping[str, Any]) -> None:
         """Save the whole state at the last Step, if that is not saved yet."""

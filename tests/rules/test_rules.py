@@ -25,7 +25,16 @@ from steadyrl.stability.probes import ask_all
 from steadyrl.stability.remedies import REMEDIES
 from steadyrl.stability.rules import Case, Cause, Check, Detector, Remedy
 from steadyrl.stability.window import Window
-from tests.rules.traces import CUT_SHORT, TOTAL_ENV_STEPS, TRACES, Trace, after, trace, trace_of
+from tests.rules.traces import (
+    CUT_SHORT,
+    TOTAL_ENV_STEPS,
+    TRACES,
+    Trace,
+    Value,
+    after,
+    trace,
+    trace_of,
+)
 
 DETECTORS = (*DEFAULT, *OPTIONAL)
 
@@ -330,9 +339,14 @@ def test_a_consequence_is_not_reported_as_a_cause_of_its_own() -> None:
 def test_a_policy_frozen_by_its_own_certainty_is_not_called_detached_from_its_optimiser() -> None:
     """CartPole at a rate of 0.1: the entropy is gone at once, and then the gradient is 1e-13."""
     monitor = Monitor(config_of("ppo", {"learning_rate": 0.1}))
-    committed = {"policy__entropy_share": after(2, 0.9, 1e-11), "policy__kl": after(3, 2.0, 0.0)}
-    frozen = {"policy__update_ratio": after(12, 1e-3, 0.0), "policy__gradient_norm": 1e-13}
-    for step in trace_of({**committed, **frozen, "eval__return_mean": 9.3}):
+    changes: dict[str, Value] = {
+        "policy__entropy_share": after(2, 0.9, 1e-11),
+        "policy__kl": after(3, 2.0, 0.0),
+        "policy__update_ratio": after(12, 1e-3, 0.0),
+        "policy__gradient_norm": 1e-13,
+        "eval__return_mean": 9.3,
+    }
+    for step in trace_of(changes):
         monitor.observe(step)
     found = {finding.rule for finding in monitor.findings}
     assert "D002" in found

@@ -103,7 +103,7 @@ def _resume(arguments: argparse.Namespace, overrides: dict[str, object]) -> int:
         sys.stderr.write(f"warning: {path}: {problem}\n")
     config = store.config_in_force().replaced(overrides)
     with (
-        TrainingProgress(path.name, config, quiet=arguments.quiet) as progress,
+        TrainingProgress(path.name, config, quiet=arguments.quiet, past=store.steps) as progress,
         mirrored(arguments.log, path, config, progress.observers()) as (observers, tell),
     ):
         summary = resume(path, overrides=overrides, observers=observers, guard=arguments.guard)
