@@ -8,6 +8,7 @@ import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -70,7 +71,7 @@ def _pickles(folder: Path) -> tuple[Case, Read]:
     )
 
 
-_ARRAYS = {
+_ARRAYS: dict[str, Any] = {
     "observations": np.arange(24, dtype=np.float32).reshape(8, 3),
     "actions": np.zeros((8, 2)),
     "dones": np.array([0, 0, 0, 1] * 2, dtype=bool),
