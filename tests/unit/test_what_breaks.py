@@ -20,8 +20,7 @@ from steadyrl.core.errors import ConfigError, DiskError, OutOfMemory
 from steadyrl.core.records import Step
 from steadyrl.experiments.verify_resume import compare_runs
 from steadyrl.judging import judge
-from steadyrl.run import resume, train
-from steadyrl.scribe import Observers
+from steadyrl.run import Observers, resume, train
 from steadyrl.store.files import JsonLines
 from steadyrl.store.reader import RunReader
 from steadyrl.store.tensorboard import TensorBoardMirror
