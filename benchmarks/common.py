@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import statistics
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -19,6 +20,7 @@ from steadyrl.maths.statistics import SignFlips
 
 ROOT = Path(__file__).resolve().parent.parent
 PEER_PYTHON = ROOT / ".venv-bench" / "bin" / "python"
+SBX_PYTHON = ROOT / ".venv-sbx" / "bin" / "python"  # jax wants other versions than the others
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}
 
 
@@ -38,10 +40,20 @@ def run_json(
     return result
 
 
-def require_peers() -> None:
+def require_peers(*pythons: Path) -> None:
     """Stop with the remedy if the peers are not installed."""
-    if not PEER_PYTHON.exists():
-        sys.exit("the peers are not installed: run 'make bench-env' first")
+    if not all(python.exists() for python in (PEER_PYTHON, *pythons)):
+        sys.exit("the peers are not installed: run 'make bench-env bench-sbx-env' first")
+
+
+def ratio(ours: list[float], theirs: list[float]) -> dict[str, Any]:
+    """Median and range of each round's ratio, and the median rates."""
+    ratios = [o / t for o, t in zip(ours, theirs, strict=True)]
+    return {
+        "steps_per_second": round(statistics.median(theirs), 1),
+        "ratio": round(statistics.median(ratios), 3),
+        "ratio_range": [round(min(ratios), 3), round(max(ratios), 3)],
+    }
 
 
 def paired(ours: list[float], theirs: list[float]) -> dict[str, Any]:

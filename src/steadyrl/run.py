@@ -19,7 +19,13 @@ from typing import Any
 
 from steadyrl.algorithms.common.training import Training, prepare
 from steadyrl.core.config import refuse_at_a_fork
-from steadyrl.core.errors import CheckpointError, OutOfMemory, SteadyError, TrainingDiverged
+from steadyrl.core.errors import (
+    CheckpointError,
+    OutOfMemory,
+    SteadyError,
+    TrainingDiverged,
+    memory_errors,
+)
 from steadyrl.core.launch import launched
 from steadyrl.core.records import RunSummary
 from steadyrl.core.run_config import RunConfig
@@ -131,7 +137,7 @@ def drive(
     watched = Guarding(training, store, guard, acted or NO_ACTIONS)
     try:
         observers.begun(store.path)
-        with interrupts(controls):
+        with interrupts(controls), memory_errors(store.path):
             while True:
                 try:
                     for step in led(training, store.path):

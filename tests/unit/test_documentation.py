@@ -17,7 +17,8 @@ from steadyrl.cli.main import COMMANDS
 from steadyrl.cli.settings import parse_setting_flags
 from steadyrl.core.catalogue import CATALOGUE
 from steadyrl.core.errors import ConfigError
-from steadyrl.core.presets import load_config, preset_names
+from steadyrl.core.package_files import preset_names
+from steadyrl.core.presets import load_config
 from steadyrl.core.registry import ALGORITHMS
 from steadyrl.stability.explain import all_rules
 from website.checks import broken_links, lost_pages, navigation, requests

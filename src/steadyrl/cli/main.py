@@ -61,6 +61,9 @@ exit codes: 0 fine, 1 a check failed, 2 bad input, 130 interrupted
 
 INTERRUPTED = 130
 
+# Looking through all installed packages for plugins of pydantic takes longer than most commands.
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the process's exit code."""

@@ -12,7 +12,6 @@ from typing import Any
 
 from steadyrl.cli.engine import add_engine_flags, engine
 from steadyrl.cli.folder import claimed_folder
-from steadyrl.cli.progress import timed_lines
 from steadyrl.core.errors import ConfigError
 
 EPILOG = """\
@@ -36,6 +35,7 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     parser.add_argument("--json", action="store_true", help="print the result as JSON on stdout")
     add_engine_flags(parser)
     arguments = parser.parse_args(argv)
+    from steadyrl.cli.progress import timed_lines
     from steadyrl.experiments.studies import STUDIES
     from steadyrl.experiments.studies.study import page
 
@@ -62,8 +62,10 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
         **_here(),
     }
     text = page(study, record)
-    (folder / "result.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
-    (folder / "page.md").write_text(text, encoding="utf-8")
+    from steadyrl.store.files import write_atomically
+
+    write_atomically(folder / "result.json", (json.dumps(record, indent=2) + "\n").encode())
+    write_atomically(folder / "page.md", text.encode())
     from steadyrl.report.study import write_study
 
     declared = {name: getattr(study, name) for name in ("claim", "question", "setup", "rule")}

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from steadyrl.core.errors import StoreError
-from steadyrl.judging import Recorded
 from steadyrl.store.foreign.run import ForeignRun
 from steadyrl.viewer.frame import write_page
 from steadyrl.views.names import distinct_names
 from steadyrl.views.pages import Page, table
 from steadyrl.views.run import RunView, run_view
+
+if TYPE_CHECKING:
+    from steadyrl.judging import Recorded
 
 FEW = 3  # runs that a page draws in full detail
 POINTS = 480  # of a curve where there are more: charts are a third of the page wide

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Mapping
 
+from steadyrl.core.choices import RULE_KINDS
 from steadyrl.core.errors import ConfigError
 from steadyrl.stability.causes import CAUSES
 from steadyrl.stability.checks import CHECKS
@@ -16,13 +17,7 @@ from steadyrl.stability.rules import Cause, Check, Detector, Probe, Remedy
 
 Rule = Detector | Cause | Remedy | Probe | Check
 
-KINDS = {
-    Check: "check",
-    Detector: "detector",
-    Cause: "cause",
-    Remedy: "remedy",
-    Probe: "probe",
-}
+KINDS = dict(zip((Check, Detector, Cause, Remedy, Probe), RULE_KINDS, strict=True))
 
 
 def all_rules() -> Iterator[Rule]:

@@ -80,7 +80,7 @@ class Checkpoints:
         scores = {name: value for name, value in (measured or {}).items() if name in wanted}
         final, scratch = self._final(step), self.folder / f"{_PARTIAL}step-{step:08d}"
         with disk_errors(final):
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(exist_ok=True)  # not the run's own: if that is gone, it is told
             self._recover()
             try:
                 scratch.mkdir()

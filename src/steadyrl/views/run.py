@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from steadyrl.core.coarsen import Columns, coarsen, columns_of
 from steadyrl.core.records import without_nan
 from steadyrl.core.signals import CATALOGUE
 from steadyrl.core.traits import Unit
-from steadyrl.judging import BLOCKS, Judged, Recorded, judged, judged_as_seen, observe
+from steadyrl.judging import BLOCKS, Judged, judged, judged_as_seen, observe
 from steadyrl.stability.checklists import go_through
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.window import objective, score_of
@@ -25,6 +25,9 @@ from steadyrl.views.curves import POINTS, Curve, curve
 from steadyrl.views.facts import eta, facts_of, heard, unmeasured_of
 from steadyrl.views.history import Event, Mark, abandoned, events_of, marks_of
 from steadyrl.views.settings import SettingShown, settings_of
+
+if TYPE_CHECKING:
+    from steadyrl.judging import Recorded
 
 LENGTHS = ("eval.length_mean", "rollout.length_mean", "language.length_mean")
 RETURNS = ("eval.return_mean", "rollout.return_mean")

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from steadyrl.core.catalogue import CATALOGUE
+from steadyrl.core.choices import Family
 from steadyrl.core.errors import RunNotFound, StoreError
 from steadyrl.core.final import final_mean
-from steadyrl.core.foreign_config import Family, ForeignConfig
+from steadyrl.core.foreign_config import ForeignConfig
 from steadyrl.core.records import Step
 from steadyrl.core.run_config import EnvironmentConfig
 from steadyrl.store.foreign.beside import read_beside
