@@ -5,7 +5,7 @@ READY := .venv/.ready
 DEMO := .venv/.ready-to-train
 DOCS := .venv/.ready-for-docs
 
-.PHONY: docs demo demo-language test test-slow test-numerics test-mutants test-fuzz test-oldest test-wheel check check-types check-rest format bench bench-env bench-sbx-env bench-speed bench-kills bench-learning bench-faults bench-overhead bench-foreign bench-public bench-executor bench-ray bench-replay bench-on-policy bench-cloning bench-imitation-env vendor clean help
+.PHONY: docs demo demo-language test test-slow test-numerics test-mutants test-fuzz test-oldest test-wheel sizes check check-types check-rest format bench bench-env bench-sbx-env bench-speed bench-kills bench-learning bench-faults bench-overhead bench-foreign bench-public bench-executor bench-ray bench-replay bench-on-policy bench-cloning bench-imitation-env vendor clean help
 
 help:
 	@echo "make demo         set up, rescue a collapsed run in about four minutes, write its report"
@@ -17,6 +17,7 @@ help:
 	@echo "make test-fuzz    damaged files for every reader; CASES=200000 for many (default 1000 each)"
 	@echo "make test-oldest  the tests with the oldest versions that the package allows; needs an index"
 	@echo "make test-wheel   build, twine check, the wheel in empty environments; minutes, needs an index"
+	@echo "make sizes        what every extra takes, installed: megabytes, seconds; an hour, needs an index"
 	@echo "make check        ruff, format, mypy, import directions"
 	@echo "make format       let ruff rewrite"
 	@echo "make vendor       build the viewer's vendored JavaScript and compare it (needs Node)"
@@ -170,6 +171,9 @@ bench-learning: $(READY) bench-env
 
 test-wheel: $(READY)
 	$(BIN)/python -m tests.wheel.run
+
+sizes: $(READY)
+	$(BIN)/python -m tests.wheel.sizes
 
 clean:
 	rm -rf .venv .venv-bench .venv-imitation .venv-sbx .venv-oldest runs build dist .mypy_cache .ruff_cache .pytest_cache
