@@ -158,7 +158,7 @@ def test_a_finding_has_passed_only_if_the_run_stands_well_and_the_rule_is_silent
 def test_blocks_that_are_filled_at_once_are_those_of_values_one_by_one(count: int) -> None:
     values = NOISE[:count].copy()
     values[3::17] = np.nan
-    takens = 10.0 * np.arange(1, count + 1)
+    takens = 10.0 * np.arange(1, count + 1, dtype=np.float64)
     one_by_one = Blocks()
     for taken, value in zip(takens.tolist(), values.tolist(), strict=True):
         one_by_one.append(taken, value)

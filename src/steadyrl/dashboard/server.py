@@ -151,7 +151,7 @@ SMALL = 1000  # bytes that are not worth packing
 def _packed(request: Request, text: str, mimetype: str) -> Response:
     """Text that may come through a slow tunnel."""
     content = text.encode(errors="replace")
-    if len(content) < SMALL or "gzip" not in request.accept_encodings:
+    if len(content) < SMALL or not request.accept_encodings["gzip"]:
         return Response(content, mimetype=mimetype)
     squeeze = _squeezed if mimetype != JSON else _squeezed_once
     return Response(squeeze(content), mimetype=mimetype, headers={"Content-Encoding": "gzip"})

@@ -71,13 +71,14 @@ class KeptSteps(StepColumns):
 
     def kept_signal(self, name: str) -> list[tuple[Places, Floats]]:
         """What is kept of a signal, by position among all Steps."""
-        found, begins = [], np.cumsum([0, *self._lengths]).tolist()
+        found: list[tuple[Places, Floats]] = []
+        begins = np.cumsum([0, *self._lengths])
         for number in self._names.get(name, ()):
             length = self._lengths[number]
             part = self._kept.get(self._key, f"{_STATE}/{number}/{name}", str(length))
             if part is not None:
                 places, values = _unpacked(part, length)
-                found.append((places + np.int32(begins[number]), values))
+                found.append((places + begins[number], values))
         return found
 
     def _forget(self) -> None:
