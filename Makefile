@@ -5,7 +5,7 @@ READY := .venv/.ready
 DEMO := .venv/.ready-to-train
 DOCS := .venv/.ready-for-docs
 
-.PHONY: docs demo demo-language test test-slow test-numerics test-mutants test-fuzz test-oldest test-wheel sizes check check-types check-rest format bench bench-env bench-sbx-env bench-speed bench-kills bench-learning bench-faults bench-overhead bench-foreign bench-public bench-executor bench-ray bench-replay bench-on-policy bench-cloning bench-imitation-env vendor clean help
+.PHONY: docs demo demo-language test test-slow test-numerics test-mutants test-fuzz test-oldest test-wheel sizes check check-types check-rest format bench bench-env bench-sbx-env bench-speed bench-kills bench-learning bench-faults bench-overhead bench-foreign bench-public bench-executor bench-ray bench-replay bench-pages bench-on-policy bench-cloning bench-imitation-env vendor clean help
 
 help:
 	@echo "make demo         set up, rescue a collapsed run in about four minutes, write its report"
@@ -29,6 +29,7 @@ help:
 	@echo "make bench-public RUNS=FOLDER LABELS=FILE  our rules on public runs that somebody labelled"
 	@echo "make bench-env bench-sbx-env  the peers' virtual environments; then bench-speed and bench-learning (DDPG),"
 	@echo "                  bench-on-policy (PPO, TRPO), bench-cloning, bench-replay, bench-executor, bench-ray"
+	@echo "make bench-pages  how fast and how modest pages are, TensorBoard beside them; an hour and a half"
 	@echo "make clean        remove environments, runs and caches"
 
 $(READY): pyproject.toml constraints.txt
@@ -162,6 +163,9 @@ bench-executor: $(READY)
 
 bench-replay: $(READY) bench-env
 	$(BIN)/python benchmarks/replay_speed.py
+
+bench-pages: $(READY)
+	$(BIN)/python benchmarks/pages.py
 
 bench-ray: $(READY)
 	$(BIN)/python benchmarks/ladder_on_ray.py

@@ -16,7 +16,7 @@ from steadyrl.core.errors import ConfigError
 
 EPILOG = """\
 Question, runs and rule are declared beforehand; the verdict is confirmed, refuted, depends on, or
-not decided where chance cannot be excluded. Writes result.json, page.md and report.html. Run it
+not decided where chance cannot be excluded. Writes study.json, page.md and report.html. Run it
 again with the same --output and it goes on.
 
 examples:
@@ -62,14 +62,13 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
         **_here(),
     }
     text = page(study, record)
-    from steadyrl.store.files import write_atomically
-
-    write_atomically(folder / "result.json", (json.dumps(record, indent=2) + "\n").encode())
-    write_atomically(folder / "page.md", text.encode())
-    from steadyrl.report.study import write_study
+    from steadyrl.report.study import NAME, write_study
+    from steadyrl.store.files import write_atomically, write_json
 
     declared = {name: getattr(study, name) for name in ("claim", "question", "setup", "rule")}
-    write_study(declared, record, folder / "report.html")
+    write_json(folder / NAME, {**record, "declared": declared})
+    write_atomically(folder / "page.md", text.encode())
+    write_study(folder)
     if arguments.json:
         sys.stdout.write(json.dumps(record) + "\n")
     else:

@@ -2,22 +2,48 @@
 
 from __future__ import annotations
 
-from steadyrl.core.errors import StoreError
+import json
+
+from steadyrl.core.errors import SteadyError, StoreError
 from steadyrl.dashboard.folder import Found
 from steadyrl.report.compare import comparison_page
+from steadyrl.report.fault_bench import fault_bench_page
 from steadyrl.report.ladder import ladder_page
 from steadyrl.report.rescue import rescue_page
+from steadyrl.report.study import study_page
 from steadyrl.stability.explain import explain, find_rule, headline
 from steadyrl.views.pages import Page, text
 
-PAGES = {"rescue": rescue_page, "ladder": ladder_page, "compare": comparison_page}
+PAGES = {
+    "rescue": rescue_page,
+    "ladder": ladder_page,
+    "compare": comparison_page,
+    "study": study_page,
+    "faults": fault_bench_page,
+}
 
 
 def result_page(one: Found) -> Page:
-    """A rescue, a ladder or a comparison."""
+    """A rescue, a ladder, a comparison, a study or a fault bench."""
     if one.kind not in PAGES:
         raise StoreError(f"{one.name} is a run, not a result.")
-    return PAGES[one.kind](one.path)
+    try:
+        return PAGES[one.kind](one.path)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        said = f"{type(error).__name__}: {error}"
+        raise StoreError(f"{one.name}: {one.kind}.json is not whole ({said}).") from None
+
+
+def result_said(one: Found) -> dict[str, str]:
+    """What a row says of a result, from its file alone: its runs are not opened."""
+    try:
+        story = json.loads((one.path / f"{one.kind}.json").read_text("utf-8"))
+        said = str(story.get("message") or story.get("because") or "")
+        if one.kind == "faults":
+            said = fault_bench_page(one.path).told[0]
+    except (SteadyError, OSError, ValueError, AttributeError) as error:
+        return {"told": f"cannot be read: {error}"}
+    return {"told": said}
 
 
 def rule_page(identity: str) -> Page:

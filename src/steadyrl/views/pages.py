@@ -60,6 +60,11 @@ def table(title: str, head: Row, rows: Sequence[Row], about: str = "") -> Block:
     return {"type": "table", "title": title, "head": head, "rows": rows, "about": about}
 
 
+def rates(title: str, found: Sequence[Mapping[str, Any]], about: str = "") -> Block:
+    """Shares with their intervals: each a name, of what, and share, low, high, count and of."""
+    return {"type": "rates", "title": title, "rows": list(found), "about": about}
+
+
 def charts(title: str, found: Sequence[Mapping[str, Any]]) -> Block:
     """Charts side by side."""
     return {"type": "charts", "title": title, "charts": list(found)}

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from steadyrl.core.coarsen import Columns, coarsen, columns_of
 from steadyrl.core.records import without_nan
 from steadyrl.core.signals import CATALOGUE
@@ -21,7 +19,7 @@ from steadyrl.verdict import Verdict
 from steadyrl.views import wording
 from steadyrl.views.bands import Along, bands_along
 from steadyrl.views.causes import Cause, causes_of
-from steadyrl.views.curves import POINTS, Curve, curve
+from steadyrl.views.curves import POINTS, Curve, curves_of
 from steadyrl.views.facts import eta, facts_of, heard, unmeasured_of
 from steadyrl.views.history import Event, Mark, abandoned, events_of, marks_of
 from steadyrl.views.settings import SettingShown, settings_of
@@ -143,7 +141,7 @@ def lay_out(
 ) -> RunView:
     """A judged run and its Steps, as a page shows them."""
     verdict, own = found.verdict, isinstance(store, RunReader)
-    curves = curves_of(columns, points)
+    curves = curves_of(store, columns, points)
     bands = _bands(found, columns)
     taken, seconds = (columns.last.taken, columns.last.seconds) if columns else (0, 0.0)
     command, does = wording.next_command(verdict, own=own)
@@ -187,19 +185,6 @@ def lay_out(
             else []
         ),
     )
-
-
-def curves_of(columns: Columns | None, points: int = POINTS) -> dict[str, Curve]:
-    """Every recorded signal, in the catalogue's order."""
-    if columns is None:
-        return {}
-    known = [name for name in CATALOGUE if name in columns.signals]
-    names = [*known, *(name for name in columns.signals if name not in CATALOGUE)]
-    return {
-        name: curve(columns.takens[positions].astype(np.float64), values, points)
-        for name in names
-        for positions, values in (columns.signals[name],)
-    }
 
 
 def _told(verdict: Verdict) -> list[str]:

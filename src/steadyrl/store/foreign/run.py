@@ -81,6 +81,7 @@ class ForeignRun:
         self.config = ForeignConfig()
         self.names = Names()
         self._steps: list[Step] = []
+        self._signals: Mapping[str, Series] = {}
         self.refresh()
 
     def refresh(self) -> bool:
@@ -104,6 +105,7 @@ class ForeignRun:
         signals, replaced = without_restarts(signals)
         if replaced:
             problems.append(f"restarted on the way: {replaced} values of the past were replaced.")
+        self._signals = signals
         self._steps = to_steps(signals, thin=THIN)
         self.problems = problems
         if not self._steps:
@@ -150,6 +152,10 @@ class ForeignRun:
     def steps(self) -> Iterator[Step]:
         """All Steps."""
         return iter(self._steps)
+
+    def series(self) -> Mapping[str, Series]:
+        """Every value that was recorded, by signal: of a long log Steps are blocks of them."""
+        return {name: series for name, series in self._signals.items() if len(series)}
 
     def events(self) -> Iterator[dict[str, Any]]:
         """Nothing is known of events."""

@@ -1,5 +1,5 @@
 // The dashboard: all runs of a folder, one run as it is written, several over each other.
-const ROW = 46;
+const ROW = matchMedia("(max-width: 720px)").matches ? 60 : 46;  // as in the styles
 
 // One stream per page, closed while nobody looks; whatever is missed comes anew when it opens.
 function useStream(address, handlers) {
@@ -46,15 +46,18 @@ function arranged(rows, filter, grouped) {
 const addressOf = (row) => (row.kind === "run" || row.kind === "foreign" ? "/run/" : "/result/") + row.id;
 
 function FleetRow({ row, top, chosen, picked, pick, now }) {
-  const cause = row.cause ? `${row.cause.replaceAll("-", " ")} ${row.confidence === null ? "" : row.confidence.toFixed(2)}` : row.told;
+  const told = row.told.toLowerCase() === row.headline + "." ? "" : row.told, isRun = row.kind === "run" || row.kind === "foreign";
+  const waiting = row.headline === "...";
+  const done = !isRun || waiting ? "" : row.budget ? `${Math.min(100, Math.round(100 * row.taken / row.budget))} %` : short(row.taken);
+  const cause = row.cause ? `${row.cause.replaceAll("-", " ")} ${row.confidence === null ? "" : row.confidence.toFixed(2)}` : told;
   const heard = row.eta_seconds ? `${ago(row.eta_seconds)} left` : `${ago(now - row.heard)} ago`;
   return html`<div role="row" class="row ${chosen ? "chosen" : ""}" style=${{ position: "absolute", top: top + "px", left: 0, right: 0 }}>
-    <span role="cell"><${Pill} tone=${row.tone || "note"}>${row.headline}<//></span>
+    <span role="cell">${row.tone ? html`<${Pill} tone=${row.tone}>${row.headline}<//>` : html`<span class="soft">${waiting ? "reading ..." : row.headline}</span>`}</span>
     <span role="cell"><input type="checkbox" aria-label=${`compare ${row.name}`} checked=${picked} onChange=${() => pick(row.id)} /> <a href=${addressOf(row)} title=${row.name}>${row.name}</a></span>
-    <span role="cell" class="wide-only soft" title=${row.told}>${row.onset !== null && `${counted(row.onset)} · `}${cause}</span>
+    <span role="cell" class="soft" title=${row.told}>${row.onset !== null && `${counted(row.onset)} · `}${cause}</span>
     <span role="cell" class="wide-only"><${Spark} values=${row.spark} /></span>
     <span role="cell" class="soft small" title="last heard of, or what is left">${heard}</span>
-    <span role="cell" class="wide-only soft small">${row.budget ? `${Math.min(100, Math.round(100 * row.taken / row.budget))} %` : short(row.taken)}</span></div>`;
+    <span role="cell" class="wide-only soft small">${done}</span></div>`;
 }
 
 function Fleet() {
@@ -119,13 +122,14 @@ function grown(run, added) {
 }
 
 function LiveRun({ id }) {
-  const [run, set] = useState(null);
+  const [run, set] = useState(null), [problem, complainOf] = useState("");
   const live = useStream("/events/run/" + id, {
-    run: (found) => set(found),
+    run: (found) => { complainOf(""); set(found); },
+    problem: (text) => complainOf(text),
     steps: (added) => set((known) => known && grown(known, added)),
     view: (found) => set((known) => known && { ...known, ...found, curves: known.curves }),
   });
-  if (!run) return html`<${Frame} title="" home="/" live=${live}><p>Reading the run ...</p><//>`;
+  if (!run || problem) return html`<${Frame} title="" home="/" live=${live}><p role="status">${problem || "Reading the run ..."}</p><//>`;
   return html`<${Page} page=${{ title: run.name, tone: run.tone, told: [], blocks: [], runs: [run] }} home="/" live=${live} />`;
 }
 

@@ -30,9 +30,7 @@ function Lane({ run, range }) {
       ${shown.filter((mark) => mark.since !== null && mark.since !== undefined).map((mark) => html`<line class="guard" x1=${at(mark.taken)} x2=${at(Math.min(to, mark.since))} y1="14" y2="14" />`)}
       ${shown.map((mark) => html`<${Shape} kind=${mark.kind} x=${at(mark.taken)} y=${high(mark.kind)} label=${`${counted(mark.taken)}: ${mark.text}`} />`)}
     </svg>
-    <div class="keys">${Object.keys(KINDS).filter((kind) => shown.some((mark) => mark.kind === kind)).map((kind) => html`<span><svg aria-hidden="true"><${Shape} kind=${kind} x=${6} y=${6} /></svg>${KINDS[kind]}</span>`)}
-      ${run.main.flat().some((name) => run.bands[name]) && html`<span>red zone: where the rule objects</span>`}
-      ${run.abandoned.length > 0 && html`<span>dashed: a branch the guard left</span>`}</div>`;
+    <div class="keys">${Object.keys(KINDS).filter((kind) => shown.some((mark) => mark.kind === kind)).map((kind) => html`<span><svg aria-hidden="true"><${Shape} kind=${kind} x=${6} y=${6} /></svg>${KINDS[kind]}</span>`)}</div>`;
 }
 
 const bounds = (run) => [0, Math.max(1, run.taken)];
@@ -40,7 +38,8 @@ const bounds = (run) => [0, Math.max(1, run.taken)];
 function Verdict({ page }) {
   const [first, ...rest] = page.told;
   return html`<section class="verdict ${page.tone}" aria-label="verdict">
-    <p class="first">${page.headline && html`<${Pill} tone=${page.tone}>${page.headline}<//>`} ${first}</p>
+    <p class="first">${page.headline && (first.toLowerCase().startsWith(page.headline.toLowerCase())
+      ? html`<span class="mark" aria-hidden="true">${MARKS[page.tone]}</span>` : html`<${Pill} tone=${page.tone}>${page.headline}<//>`)} ${first}</p>
     ${rest.map((text) => html`<p>${text}</p>`)}
     ${page.command && html`<div class="command"><code tabindex="0">${page.command}</code><${Copy} text=${page.command} /><span class="soft small">${page.command_does}</span></div>`}
     ${page.facts && html`<dl class="facts">${page.facts.map(([name, text]) => html`<div><dt>${name}</dt><dd>${text}</dd></div>`)}</dl>`}
@@ -69,7 +68,9 @@ function Main({ run }) {
   }), [run]);
   return html`<section class="card stack" aria-label="return and length">
     ${panels.map((panel) => html`<${Chart} key=${panel.title} spec=${panel.spec} height=${panels.length > 2 ? 132 : 165} title=${panel.title} about=${panel.about} />`)}
-    <${Lane} run=${run} range=${address.x} />
+    ${run.marks.length > 0 && html`<${Lane} run=${run} range=${address.x} />`}
+    <div class="keys">${panels.some((panel) => panel.spec.band) && html`<span>red zone: where the rule objects</span>`}
+      ${run.abandoned.length > 0 && html`<span>dashed: a branch the guard left</span>`}</div>
     ${address.x && html`<button type="button" onClick=${() => State.write({ x: null })}>show the whole run</button>`}
   </section>`;
 }
@@ -118,8 +119,13 @@ function Fold({ title, about, children, open }) {
 }
 
 function SignalCard({ run, signal }) {
+  if (!run.curves[signal.name]) return html`<div class="card"><b>${signal.name}</b> <span class="soft">reading ...</span></div>`;
+  return html`<${SignalChart} run=${run} signal=${signal} />`;
+}
+
+function SignalChart({ run, signal }) {
   const spec = useMemo(() => ({ ...specOf(run, signal.name), onset: signal.left, sync: "signals", table: true }), [run, signal.name]);
-  const left = signal.left !== null ? `left its band at ${counted(signal.left)} · ${signal.rules.join(", ")}` : "";
+  const left = signal.left !== null ? `left its band at ${counted(signal.left)} · ${[...new Set(signal.rules)].join(", ")}` : "";
   return html`<div class="card"><${Chart} spec=${spec} height=${118} title=${signal.name} about=${left}>
     <p class="small soft">${signal.meaning}${signal.unit ? ` [${signal.unit}]` : ""}</p><//></div>`;
 }
@@ -156,8 +162,8 @@ function Rest({ run }) {
       <${Table} block=${{ head: ["phase", "answer", "item", "seen"], rows: run.checklist }} /><//>`}
     ${unmeasured.length > 0 && html`<${Fold} title="Not measured" about=${plural(unmeasured.length, "signal")}>
       ${run.unmeasured.map(([how, names]) => html`<p class="small">${how && html`<b>${how}</b> gives `}<span class="mono">${names.join(", ")}</span></p>`)}<//>`}
-    <${Fold} title="What happened" about=${plural(run.events.length, "event")}>
-      <${Table} block=${{ head: ["Step", run.unit.one, "what"], rows: run.events.map((one) => [one.step, one.taken === null ? "" : counted(one.taken), one.text]) }} /><//>`;
+    ${run.events.length > 0 && html`<${Fold} title="What happened" about=${plural(run.events.length, "event")}>
+      <${Table} block=${{ head: ["Step", run.unit.one, "what"], rows: run.events.map((one) => [one.step, one.taken === null ? "" : counted(one.taken), one.text]) }} /><//>`}`;
 }
 
 function Run({ run }) {
