@@ -195,7 +195,7 @@ def observe(store: RunReader, config: RunConfig) -> Observed:
         return Observed(monitor, [], block)
     for step in coarsen(columns, block):
         monitor.observe(step)
-    monitor.window = Window.at_end_of(columns, monitor.window.budget)
+    monitor.window = Window.at_end_of(columns, monitor.window.budget, config.task)
     return Observed(monitor, [index for index, _, _ in columns.heads], block, columns)
 
 

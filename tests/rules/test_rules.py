@@ -25,7 +25,15 @@ from steadyrl.stability.probes import ask_all
 from steadyrl.stability.remedies import REMEDIES
 from steadyrl.stability.rules import Case, Cause, Check, Detector, Remedy
 from steadyrl.stability.window import Window
-from tests.rules.traces import CUT_SHORT, TOTAL_ENV_STEPS, TRACES, Trace, trace, trace_of
+from tests.rules.traces import (
+    CUT_SHORT,
+    ENVIRONMENTS,
+    TOTAL_ENV_STEPS,
+    TRACES,
+    Trace,
+    trace,
+    trace_of,
+)
 
 DETECTORS = (*DEFAULT, *OPTIONAL)
 
@@ -61,6 +69,7 @@ def _findings(rule: Detector, steps: Trace) -> list[str]:
 def _seen(rule: Detector, steps: Trace) -> list[Finding]:
     """What a rule says of Steps, and of the record that they are in the end."""
     monitor = _monitor(rule)
+    monitor.window.environment = ENVIRONMENTS.get(rule.id, "")
     for step in steps:
         monitor.observe(step)
     monitor.look_back()

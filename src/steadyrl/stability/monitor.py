@@ -22,7 +22,7 @@ class Monitor:
         self.config = config  # in force: whoever changes a setting says so here
         rules = detectors_of(config) if detectors is None else detectors
         self.detectors = [rule for rule in rules if concerned(rule.traits, config)]
-        self.window = Window((config.budget or None) if config else None)
+        self.window = Window(config.budget or None, config.task) if config else Window()
         self.findings: list[Finding] = []
         self._spoken: dict[str, int] = {}
         self.certain: set[str] = set()  # rules whose last word was told, not seen
