@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 DEMO := .venv/.ready-to-train
 
-.PHONY: docs demo demo-language test test-slow test-numerics test-mutants test-wheel check check-types check-rest format bench-env bench-speed bench-learning bench-faults bench-overhead bench-foreign bench-public bench-executor bench-ray bench-replay bench-on-policy bench-cloning bench-imitation-env vendor clean help
+.PHONY: docs demo demo-language test test-slow test-numerics test-mutants test-wheel check check-types check-rest format bench-env bench-speed bench-learning bench-faults bench-overhead bench-foreign bench-public bench-reliability bench-executor bench-ray bench-replay bench-on-policy bench-cloning bench-imitation-env vendor clean help
 
 help:
 	@echo "make demo         set up, rescue a collapsed run in about four minutes, write its report"
@@ -21,6 +21,7 @@ help:
 	@echo "make bench-faults the fault bench, an hour on two cores; bench-overhead: what watching costs"
 	@echo "make bench-foreign other people's runs: reader, callback, faults; an hour on two cores"
 	@echo "make bench-public RUNS=FOLDER LABELS=FILE  our rules on public runs that somebody labelled"
+	@echo "make bench-reliability  how often causes named with a confidence are right, over the runs of the benches"
 	@echo "make bench-env    the peers' virtual environment; then bench-speed and bench-learning (DDPG),"
 	@echo "                  bench-on-policy (PPO, TRPO), bench-cloning, bench-replay, bench-executor, bench-ray"
 	@echo "make clean        remove environments, runs and caches"
@@ -117,6 +118,9 @@ bench-foreign: $(READY) bench-env
 bench-public: $(READY)
 	@test -n "$(RUNS)" -a -n "$(LABELS)" || { echo "make bench-public RUNS=FOLDER LABELS=FILE [NAME=of-the-results]"; exit 2; }
 	$(BIN)/python benchmarks/public_runs.py --runs $(RUNS) --labels $(LABELS) $(if $(NAME),--name $(NAME))
+
+bench-reliability: $(READY)
+	$(BIN)/python benchmarks/reliability.py $(if $(RUNS),--runs $(RUNS) --labels $(LABELS)) $(if $(WRITE),--write)
 
 bench-executor: $(READY)
 	$(BIN)/python benchmarks/executor.py

@@ -348,6 +348,19 @@ def after_spike(index: int) -> float:
     return 3000.0 if index == 50 else 30.0
 
 
+@pytest.mark.parametrize(("loss", "told"), [(20_000.0, True), (12_000.0, False)])
+def test_a_soft_actors_loss_stands_in_for_values_that_are_not_logged(
+    loss: float, told: bool
+) -> None:
+    monitor = Monitor(config_of("sac"))
+    signals = {"rollout.return_mean": -1300.0, "rollout.length_mean": 200.0}
+    signals |= {"actor.loss": loss, "setting.entropy_weight": 1.0}
+    for index in range(20):
+        monitor.observe(Step(index + 1, 200 * index, 0.0, signals))
+    monitor.look_back()
+    assert ("D042" in {finding.rule for finding in monitor.findings}) is told
+
+
 def test_docs_rules_is_what_the_rules_say() -> None:
     written = (Path(__file__).resolve().parents[2] / "docs" / "rules.md").read_text("utf-8")
     assert written == rules_page(), "run 'make docs'"

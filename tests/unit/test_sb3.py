@@ -377,3 +377,26 @@ def test_every_episode_is_told_between_two_steps(tmp_path: Path) -> None:
     verdict = judge(tmp_path / "run")
     assert verdict.headline != "healthy"
     assert verdict.standing.learned != "yes"
+
+
+class Elsewhere(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """The world plays its own actions."""
+
+    def step(self, action: Any) -> Any:
+        return self.env.step(self.env.action_space.sample())
+
+
+@pytest.mark.parametrize("lost", [True, False])
+def test_actions_that_do_not_reach_the_world_are_told_by_what_passes_by(
+    lost: bool, tmp_path: Path
+) -> None:
+    env = gymnasium.make("CartPole-v1")
+    env.action_space.seed(0)
+    env = Elsewhere(env) if lost else env
+    model = PPO("MlpPolicy", Monitor(env), n_steps=512, n_epochs=1, batch_size=512, seed=0)
+    path = tmp_path / "run"
+    steps = watched(model, path, 1024)
+    name = "environment.action_effect"
+    effects = [step.signals[name] for step in steps if name in step.signals]
+    assert effects
+    assert (max(effects) < 0.01) is lost

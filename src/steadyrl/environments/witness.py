@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 KEPT = 2048  # transitions that are looked at
-FEWEST = 400
+ENOUGH = 1000  # before anything is said
+FEWEST = 400  # of them far enough from an episode's beginning
 LAGS = 9  # an action's effect is looked for so many steps later, from 0 on
 WIDEST = 64  # components of an observation
 MOST_ACTIONS = 8  # numbers, or choices, of an action
@@ -81,7 +82,7 @@ class Witness:
 
     def ask(self) -> Account | None:
         """What has passed since it was last asked; None if that is too little."""
-        if self._held < FEWEST or len(self._rows) <= LAGS + 1:
+        if self._held < ENOUGH or len(self._rows) <= LAGS + 1:
             return None
         columns = [np.array(part) for part in zip(*self._rows, strict=True)]
         self._rows, self._held = [], 0
@@ -170,9 +171,15 @@ def _effects(now: Floats, outcome: Floats, acts: Floats) -> Floats:
     for lag, block in enumerate(blocks):
         others = np.column_stack([b for at, b in enumerate(blocks) if at != lag])
         share = 1.0 - rest / ((_left(outcome, others) ** 2).sum(axis=0) + rounding)
-        by_chance = block.shape[1] / max(free, 1)
-        found[lag] = max(0.0, float((share - by_chance).max()))
+        chance = _by_chance(block.shape[1], LAGS * outcome.shape[1]) / max(free, 1)
+        found[lag] = max(0.0, float((share - chance).max()))
     return found
+
+
+def _by_chance(columns: int, looks: int) -> float:
+    """What the largest of so many chi-square values hardly exceeds (Laurent and Massart)."""
+    rare = math.log(looks) + 1.0
+    return columns + 2.0 * math.sqrt(columns * rare) + 2.0 * rare
 
 
 def _on_reward(now: Floats, later: Floats, acts: Floats, rewards: Floats) -> float:
@@ -192,8 +199,8 @@ def _on_reward(now: Floats, later: Floats, acts: Floats, rewards: Floats) -> flo
     if without < 1e-9 * len(paid):
         return 0.0
     share = 1.0 - float((_left(paid, more) ** 2).sum()) / without
-    by_chance: float = (more.shape[1] - both.shape[1]) / free
-    return max(0.0, share - by_chance)
+    chance = _by_chance(more.shape[1] - both.shape[1], 1) / float(free)
+    return max(0.0, float(share) - chance)
 
 
 def _noise(now: Floats, later: Floats, acts: Floats, rewards: Floats) -> float:

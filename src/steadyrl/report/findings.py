@@ -13,6 +13,7 @@ from rich.table import Table
 
 from steadyrl.core.records import Diagnosis, Finding, Intervention, told_change
 from steadyrl.core.traits import Unit
+from steadyrl.stability.diagnose import deciding
 from steadyrl.stability.remedies import REMEDIES
 from steadyrl.verdict import Verdict
 
@@ -144,6 +145,8 @@ def print_diagnoses(
                 highlight=False,
                 soft_wrap=True,
             )
+    if undecided := deciding(diagnoses):
+        console.print(f"  {escape(undecided)}", highlight=False, soft_wrap=True)
 
 
 def _onset(verdict: Verdict) -> str:

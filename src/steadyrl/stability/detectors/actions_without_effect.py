@@ -37,7 +37,7 @@ RULE = Detector(
     reads=(EFFECT,),
     limits={"looks": 3, "effect": 0.01},
     calibrated_on="2,000 random steps of CartPole, Pendulum, Acrobot and both MountainCars each: "
-    "0.79 to 1.00; with actions replaced by random ones 0.000 to 0.004",
+    "0.79 to 1.00; with actions replaced by random ones 0.000",
     detect=detect,
     traits=("acts",),
 )
