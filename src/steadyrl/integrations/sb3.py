@@ -186,7 +186,7 @@ class SteadyCallback(BaseCallback):
         bad = None if self._poisoned else not_finite(self.locals)
         if bad is not None:  # told once, and before Stable-Baselines3 itself gives up on it
             self._poisoned = True
-            self._respond(self.watch.not_finite(self.model.num_timesteps, bad))
+            self._respond(self.watch.not_finite(self.model.num_timesteps, *bad))
         self._episodes.add(self.locals)
         self._logged |= train_values(self.model)  # another callback may empty the logger
         if isinstance(self._meter, OffPolicyMeter):

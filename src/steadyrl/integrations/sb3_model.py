@@ -39,9 +39,15 @@ def new_evaluations(callbacks: Sequence[EvalCallback], seen: dict[int, int]) -> 
     return {}
 
 
-def not_finite(local: Mapping[str, Any]) -> str | None:
-    """The first reward or observation of this step that is not a finite number, in words."""
-    for called, name in (("reward", "rewards"), ("observation", "new_obs")):
+GIVEN = (  # what it is called, where learn() holds it, and the signal it would get into
+    ("reward", "rewards", "rollout.reward_mean"),
+    ("observation", "new_obs", "observation.scale_ratio"),
+)
+
+
+def not_finite(local: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The first reward or observation of this step that is no finite number: words and signal."""
+    for called, name, signal in GIVEN:
         given: Any = local.get(name, ())
         parts = given.items() if isinstance(given, Mapping) else (("", given),)
         for part, values in parts:
@@ -51,7 +57,8 @@ def not_finite(local: Mapping[str, Any]) -> str | None:
             where = np.argwhere(~np.isfinite(values))[0]
             which = f" '{part}'" if part else ""
             place = f", component {where[1:].tolist()}" if len(where) > 1 else ""
-            return f"the {called}{which} of environment {where[0]}{place} is {values[tuple(where)]}"
+            said = f"the {called}{which} of environment {where[0]}{place} is {values[tuple(where)]}"
+            return said, signal
     return None
 
 

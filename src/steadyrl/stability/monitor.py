@@ -78,9 +78,15 @@ class Monitor:
             self.tell(rule, message, self.window.step)
             self.certain.add(identity)
 
-    def tell(self, rule: Detector, message: str, step: Step) -> Finding:
+    def tell(
+        self,
+        rule: Detector,
+        message: str,
+        step: Step,
+        evidence: Mapping[str, float] | None = None,
+    ) -> Finding:
         """Take what was seen otherwise than in a Step, such as an exception, as a rule's words."""
-        finding = rule.finding(step, Sighting(message))
+        finding = rule.finding(step, Sighting(message, evidence or {}))
         self._spoken[rule.id] = SEVERITIES.index(finding.severity)
         self.findings.append(finding)
         return finding

@@ -74,6 +74,7 @@ from steadyrl.stability.causes import (
     value_overestimation,
     values_do_not_learn,
     values_run_away,
+    world_not_finite,
 )
 
 CAUSES = (
@@ -141,6 +142,7 @@ CAUSES = (
     actions_delayed.CAUSE,
     reward_drowned.CAUSE,
     reward_sign_flipped.CAUSE,
+    world_not_finite.CAUSE,
     machine_overloaded.CAUSE,
     memory_too_small.CAUSE,
     replay_timid.CAUSE,
