@@ -5,7 +5,7 @@ READY := .venv/.ready
 DEMO := .venv/.ready-to-train
 DOCS := .venv/.ready-for-docs
 
-.PHONY: docs demo demo-language test test-slow test-numerics test-mutants test-fuzz test-oldest test-wheel sizes check check-types check-rest format bench bench-env bench-sbx-env bench-speed bench-kills bench-learning bench-faults bench-overhead bench-foreign bench-public bench-executor bench-ray bench-replay bench-pages bench-on-policy bench-cloning bench-imitation-env vendor clean help
+.PHONY: docs demo demo-language test test-slow test-numerics test-mutants test-fuzz test-oldest test-wheel sizes check check-types check-rest format bench bench-env bench-sbx-env bench-speed bench-kills bench-learning bench-faults bench-overhead bench-foreign bench-public bench-reliability bench-executor bench-ray bench-replay bench-pages bench-on-policy bench-cloning bench-imitation-env vendor clean help
 
 help:
 	@echo "make demo         set up, rescue a collapsed run in about four minutes, write its report"
@@ -27,6 +27,7 @@ help:
 	@echo "make bench-faults the fault bench, an hour on two cores; bench-overhead: what watching costs"
 	@echo "make bench-foreign other people's runs: reader, callback, faults; an hour on two cores"
 	@echo "make bench-public RUNS=FOLDER LABELS=FILE  our rules on public runs that somebody labelled"
+	@echo "make bench-reliability  how often causes named with a confidence are right, over the runs of the benches"
 	@echo "make bench-env bench-sbx-env  the peers' virtual environments; then bench-speed and bench-learning (DDPG),"
 	@echo "                  bench-on-policy (PPO, TRPO), bench-cloning, bench-replay, bench-executor, bench-ray"
 	@echo "make bench-pages  how fast and how modest pages are, TensorBoard beside them; an hour and a half"
@@ -157,6 +158,9 @@ bench-foreign: $(READY) bench-env
 bench-public: $(READY)
 	@test -n "$(RUNS)" -a -n "$(LABELS)" || { echo "make bench-public RUNS=FOLDER LABELS=FILE [NAME=of-the-results]"; exit 2; }
 	$(BIN)/python benchmarks/public_runs.py --runs $(RUNS) --labels $(LABELS) $(if $(NAME),--name $(NAME))
+
+bench-reliability: $(READY)
+	$(BIN)/python benchmarks/reliability.py $(if $(RUNS),--runs $(RUNS) --labels $(LABELS)) $(if $(WRITE),--write)
 
 bench-executor: $(READY)
 	$(BIN)/python benchmarks/executor.py

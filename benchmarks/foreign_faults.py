@@ -138,25 +138,6 @@ def share(count: int, total: int) -> dict[str, Any]:
     return {"count": count, "of": total, "low": estimate.low, "high": estimate.high}
 
 
-def reliability(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Of causes named with a confidence, the share that is right; and the Brier score."""
-    said = [(row["confidence"][0], bool(row["right"])) for row in rows if row["confidence"]]
-    bands = {
-        "below 0.5": (0.0, 0.5),
-        "0.5 to 0.7": (0.5, 0.7),
-        "0.7 to 0.9": (0.7, 0.9),
-        "above": (0.9, 1.1),
-    }
-    table = {
-        name: share(
-            sum(ok for c, ok in said if low <= c < high), sum(low <= c < high for c, _ in said)
-        )
-        for name, (low, high) in bands.items()
-    }
-    brier = float(np.mean([(c - ok) ** 2 for c, ok in said])) if said else float("nan")
-    return {"bands": table, "brier": round(brier, 3), "named": len(said)}
-
-
 def score(
     cases: list[Case], folder: Path, look: Callable[[Path, Case], Verdict], effective: set[str]
 ) -> dict[str, Any]:
@@ -183,7 +164,6 @@ def score(
         "severe_false_alarms": share(len(severe), len(healthy)),
         "right_cause_first": share(first, len(faulty)),
         "right_cause_among_three": share(among, len(faulty)),
-        "reliability": reliability(rows),
         "healthy_with_severe": severe,
         "healthy_with_warning": warned,
         "faults": rows,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from steadyrl.api import train as train
     from steadyrl.core.errors import SteadyError as SteadyError
     from steadyrl.core.presets import load_config as load_config
-    from steadyrl.environments.checked_env import CheckedEnv as CheckedEnv
+    from steadyrl.integrations.checked_env import CheckedEnv as CheckedEnv
     from steadyrl.integrations.watch import Watch as Watch
     from steadyrl.judging import diagnose as diagnose
     from steadyrl.trained import load_policy as load_policy
@@ -29,7 +29,7 @@ __version__ = "0.2.0"
 
 # Imported on first use, so that reading a log or printing help never waits for torch.
 _LAZY = {
-    "CheckedEnv": "steadyrl.environments.checked_env",
+    "CheckedEnv": "steadyrl.integrations.checked_env",
     "Run": "steadyrl.api",
     "SteadyError": "steadyrl.core.errors",
     "Watch": "steadyrl.integrations.watch",

@@ -197,7 +197,7 @@ def observe(store: RunReader, config: RunConfig) -> Observed:
     for step in coarsen(columns, block):
         monitor.observe(step)
     if block > 1:
-        monitor.window = Window.at_end_of(columns, monitor.window.budget)
+        monitor.window = Window.at_end_of(columns, monitor.window.budget, config.task)
     return Observed(monitor, columns.indices.tolist(), block, columns)
 
 

@@ -16,6 +16,7 @@ from werkzeug.test import Client
 
 from steadyrl.core.package_files import preset_names, preset_text
 from steadyrl.core.presets import load_config
+from steadyrl.dashboard.access import access_of
 from steadyrl.dashboard.fleet import Fleet
 from steadyrl.dashboard.folder import Folder
 from steadyrl.dashboard.server import Dashboard
@@ -181,7 +182,7 @@ def _urls(folder: Path) -> tuple[Case, Read]:
     (run / "steps.jsonl").write_text("", encoding="utf-8")
     fleet = Fleet(Folder(folder))
     fleet.renew()
-    client = Client(Dashboard(fleet, ["127.0.0.1:8700"]))
+    client = Client(Dashboard(fleet, access_of("127.0.0.1", 8700)))
     identity = next(iter(fleet.folder.look()))
     paths = ["/", f"/run/{identity}", "/api/fleet?visible=a,b", f"/api/runs?ids={identity}"]
     paths += ["/api/rule/D001", f"/api/result/{identity}", "/compare?ids=a,b", "/viewer.js"]

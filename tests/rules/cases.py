@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -36,6 +37,11 @@ CASES: Mapping[str, tuple[Mapping[str, Any], Changes]] = {
         {"algorithm": "td3"},
         {"rollout__return_mean": -1300.0, "q__mean": -1.8e6, "q__bound_ratio": 2.0},
     ),
+    "C232": ({}, {**STILL, "environment__action_effect": 0.001}),
+    "C233": ({}, {"environment__action_effect": 0.4, "environment__action_lag": 3.0}),
+    "C234": ({}, {**STILL, "environment__reward_noise": 0.97}),
+    "C235": ({"environment.id": "CartPole-v1"}, {"eval__return_mean": lambda i: -30.0 - i % 3}),
+    "C236": ({}, {"rollout__reward_mean": lambda i: math.nan if i == 40 else -1.0}),
     "C204": ({"tau": 0.0}, {"target__change": 0.0, "target__drift": 0.6}),
     "C205": ({"tau": 1.0}, {"target__drift": 0.0, **FLAT}),
     "C206": ({}, {"td__terminal_error": 4.0}),

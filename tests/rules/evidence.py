@@ -34,6 +34,16 @@ NORMAL = {"rollout.reward_abs_max": 99.0, "q.bound_ratio": 1.0}
 
 WEIGHED = [
     Weighed("C225", "D041", {}, 0.85),
+    Weighed("C232", "D046", {}, 0.9),
+    Weighed("C232", "D046 D017", {}, 0.3, 1, 1),
+    Weighed("C233", "D047", {}, 0.9),
+    Weighed("C234", "D048", {}, 0.8),
+    Weighed("C234", "D048 D046", {}, 0.35, 1, 1),
+    Weighed("C235", "D050", {}, 0.9),
+    Weighed("C236", "D001", {}, 0.9, evidence={"rollout.reward_mean": math.nan}),
+    Weighed("C236", "D001", {}, 0.35, 1, 1,
+            evidence={"rollout.return_mean": math.nan, "critic.loss": math.nan}),
+    Weighed("C236", "D001", {}, 0.0, 0, evidence={"critic.loss": math.nan}),
     Weighed("C226", "D044", {}, 0.8),
     Weighed("C227", "D045", {}, 0.8),
     Weighed("C228", "D043", {}, 0.7),

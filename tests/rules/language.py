@@ -64,6 +64,14 @@ TRACES: Mapping[str, tuple[Changes, Changes]] = {
     ),
     "D151": ({"language.mask_error": 0.05}, {"language.mask_error": 0.0}),
     "D152": ({"language.reference_kl": 0.3}, {"language.reference_kl": 0.015}),
+    "D154": (
+        {**RISING, "language.equal_groups_share": 0.8},
+        {**FLAT, "language.equal_groups_share": 0.8},
+    ),
+    "D155": (
+        {"language.function_std": 0.0},
+        {"language.function_std": lambda i: float(i == 3)},
+    ),
     "D153": ({"language.reference_kl": 0.0}, {"language.reference_kl": 0.001}),
 }
 

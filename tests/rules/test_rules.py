@@ -27,6 +27,7 @@ from steadyrl.stability.rules import Case, Cause, Check, Detector, Remedy
 from steadyrl.stability.window import Window
 from tests.rules.traces import (
     CUT_SHORT,
+    ENVIRONMENTS,
     TOTAL_ENV_STEPS,
     TRACES,
     Trace,
@@ -70,6 +71,7 @@ def _findings(rule: Detector, steps: Trace) -> list[str]:
 def _seen(rule: Detector, steps: Trace) -> list[Finding]:
     """What a rule says of Steps, and of the record that they are in the end."""
     monitor = _monitor(rule)
+    monitor.window.environment = ENVIRONMENTS.get(rule.id, "")
     for step in steps:
         monitor.observe(step)
     monitor.look_back()
@@ -363,6 +365,19 @@ def test_without_a_confident_cause_the_answer_is_unknown() -> None:
 
 def after_spike(index: int) -> float:
     return 3000.0 if index == 50 else 30.0
+
+
+@pytest.mark.parametrize(("loss", "told"), [(20_000.0, True), (12_000.0, False)])
+def test_a_soft_actors_loss_stands_in_for_values_that_are_not_logged(
+    loss: float, told: bool
+) -> None:
+    monitor = Monitor(config_of("sac"))
+    signals = {"rollout.return_mean": -1300.0, "rollout.length_mean": 200.0}
+    signals |= {"actor.loss": loss, "setting.entropy_weight": 1.0}
+    for index in range(20):
+        monitor.observe(Step(index + 1, 200 * index, 0.0, signals))
+    monitor.look_back()
+    assert ("D042" in {finding.rule for finding in monitor.findings}) is told
 
 
 def test_docs_rules_is_what_the_rules_say() -> None:

@@ -201,6 +201,27 @@ TRACES: Mapping[str, tuple[Trace, Trace]] = {
         trace_of({**STILL, "setting__entropy_weight": 2.0}),
         trace_of({**STILL, "setting__entropy_weight": 1.0}),
     ),
+    "D046": (
+        trace_of({**STILL, "environment__action_effect": 0.004}),
+        trace_of({**STILL, "environment__action_effect": after(5, 0.05, 0.0)}),
+    ),
+    "D047": (
+        trace(environment__action_effect=0.4, environment__action_lag=2.0),
+        trace(environment__action_effect=0.4, environment__action_lag=lambda i: 2.0 * (i > 0)),
+    ),
+    "D048": (
+        trace_of({**STILL, "environment__reward_noise": 0.9}),
+        trace_of({**STILL, "environment__reward_noise": 0.7}),
+    ),
+    "D049": (
+        trace(rollout__length_mean=40.0, rollout__terminated_share=1.0),
+        trace(rollout__length_mean=40.0, rollout__terminated_share=lambda i: float(i % 9 > 0)),
+    ),
+    # Judged as runs of CartPole-v1, whose returns are never negative.
+    "D050": (
+        trace(eval__return_mean=lambda i: -22.0 + i / 10),
+        trace(eval__return_mean=lambda i: 5.0 * (i - 1)),
+    ),
     "D020": (trace(replay__misaligned_share=0.3), trace()),
     "D021": (
         trace(actor__improvement=-0.2),
@@ -306,3 +327,5 @@ TRACES = {
 }
 
 TOTAL_ENV_STEPS = 6000
+# Rules that know environments: the one that their traces are of.
+ENVIRONMENTS = {"D050": "CartPole-v1"}

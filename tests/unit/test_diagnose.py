@@ -10,7 +10,7 @@ import pytest
 from steadyrl.core.presets import parse_config
 from steadyrl.core.records import Diagnosis, Finding
 from steadyrl.stability import diagnose
-from steadyrl.stability.diagnose import explain_findings, undecided
+from steadyrl.stability.diagnose import deciding, explain_findings, rivals, undecided
 from steadyrl.stability.rules import Case, Cause, Weight
 from steadyrl.stability.window import Window
 
@@ -173,3 +173,40 @@ def test_what_would_decide_is_asked_once_and_of_possible_causes_only(
     )
     monkeypatch.setattr(diagnose, "CAUSES", causes)
     assert undecided(case_of("D1", family="ppo")) == ["A longer run.", "A look at C3."]
+
+
+def test_a_confidence_is_the_frequency_of_its_weight(
+    accuse: Accuse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(diagnose, "frequency", lambda weight: weight / 2)
+    (found,) = accuse(case_of("D1"), cause("C1", 0.8, "D1"))
+    assert (found.weight, found.confidence) == (0.8, 0.4)
+
+
+def test_ranks_and_consequences_go_by_weight_whatever_the_frequency(
+    accuse: Accuse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(diagnose, "frequency", lambda _weight: 0.5)
+    causes = cause("C1", 0.6, "D1"), cause("C2", 0.95, "D1")
+    assert named(accuse(case_of("D1"), *causes)) == ["C2"]
+
+
+def test_causes_that_cannot_be_told_apart_are_named_with_what_would_decide(accuse: Accuse) -> None:
+    near = cause("C1", 0.5, "D1"), cause("C2", 0.55, "D1"), cause("C3", 0.3, "D1")
+    found = accuse(case_of("D1"), *near)
+    assert named(rivals(found)) == ["C2", "C1"]
+    assert deciding(found) == (
+        "C2 and C1 cannot be told apart by this record; this would decide: A look at C2. "
+        "A look at C1."
+    )
+
+
+def test_nothing_is_open_where_one_cause_stands_out_or_they_explain_different_things(
+    accuse: Accuse,
+) -> None:
+    assert deciding([]) == ""
+    assert deciding(accuse(case_of("D1"), cause("C1", 0.5, "D1"))) == ""
+    apart = cause("C1", 0.5, "D1"), cause("C2", 0.7, "D1")
+    assert deciding(accuse(case_of("D1"), *apart)) == ""
+    other = cause("C1", 0.5, "D1"), cause("C2", 0.5, "D2")
+    assert deciding(accuse(case_of("D1", "D2"), *other)) == ""

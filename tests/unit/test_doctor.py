@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
+import steadyrl
 from steadyrl.cli.main import main
 from steadyrl.core.errors import EnvironmentFault
 from steadyrl.integrations.doctor import examine, make
@@ -105,6 +106,56 @@ def test_the_delay_is_told_in_steps() -> None:
     (late,) = [concern for concern in concerns if concern.rule == "E003"]
     assert "2 steps later" in late.message
     assert late.severity == "warning"
+
+
+@pytest.mark.parametrize(
+    ("rule", "broken"), [("E002", {"push": 0.0}), ("E003", {"delay": 2}), ("E005", {"noise": 30.0})]
+)
+def test_a_world_that_cannot_be_repeated_is_asked_by_what_depends_on_what(
+    rule: str, broken: dict[str, Any]
+) -> None:
+    seen = examine(lambda: World(unseeded=True, **broken), episodes=20)
+    assert not seen.intervened
+    assert rule in {concern.rule for concern in asked(seen)}
+
+
+def watched(steps: int = 2000, on_fault: Any = "warn", **broken: Any) -> steadyrl.CheckedEnv:
+    """A world that somebody steps, nobody examines."""
+    env = steadyrl.CheckedEnv(World(**broken), on_fault=on_fault)
+    env.action_space.seed(0)
+    env.reset(seed=0)
+    for _ in range(steps):
+        _, _, terminated, truncated, _ = env.step(env.action_space.sample())
+        if terminated or truncated:
+            env.reset()
+    return env
+
+
+@pytest.mark.parametrize(
+    ("name", "broken"),
+    [
+        ("actions-without-effect", {"push": 0.0}),
+        ("actions-arrive-late", {"delay": 2}),
+        ("reward-noise", {"noise": 30.0}),
+        ("early-end-pays", {"fails": True, "reward": -1.0}),
+        ("scales-apart", {"scale": 1e4}),
+    ],
+)
+def test_what_passes_by_a_checked_environment_is_asked_the_same(
+    name: str, broken: dict[str, Any]
+) -> None:
+    with pytest.warns(UserWarning, match=name):
+        env = watched(**broken)
+    assert name in env.faults
+
+
+def test_notes_of_what_passes_by_are_kept_and_not_warned_of() -> None:
+    env = watched(on_fault="raise", twice=True)
+    assert env.faults.keys() == {"component-twice"}
+
+
+def test_nothing_is_said_of_a_sound_environment_that_passes_by() -> None:
+    assert watched(on_fault="raise").faults == {}
 
 
 @pytest.mark.parametrize("name", ["CartPole-v1", "Pendulum-v1"])

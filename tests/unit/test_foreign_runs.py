@@ -209,6 +209,25 @@ def test_a_trainer_state_of_grpo_is_judged(tmp_path: Path) -> None:
     assert verdict.diagnoses[0].cause == "C270"
 
 
+@pytest.mark.parametrize(("sometimes", "told"), [(0.0, True), (0.2, False)])
+def test_a_reward_function_that_never_tells_answers_apart_is_named(
+    sometimes: float, told: bool, tmp_path: Path
+) -> None:
+    history = [
+        {
+            "step": n,
+            "reward": 0.02 * n + 0.1 * (n % 2),
+            "reward_std": 0.3,
+            "rewards/format/std": sometimes if n == 7 else 0.0,
+            "rewards/correct/std": 0.0 if n == 9 else 0.3,
+        }
+        for n in range(1, 30)
+    ]
+    (tmp_path / "trainer_state.json").write_text(json.dumps({"log_history": history}))
+    verdict = judge(ForeignRun(tmp_path))
+    assert ("D155" in {finding.rule for finding in verdict.findings}) is told
+
+
 def test_a_monitor_alone_gives_returns_over_env_steps(tmp_path: Path) -> None:
     lines = ['#{"t_start": 1.0, "env_id": "X"}', "r,l,t", "1.0,10,0.5", "3.0,30,1.5", "5.0,10,2"]
     (tmp_path / "0.monitor.csv").write_text("\n".join(lines) + "\n")

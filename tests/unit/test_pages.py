@@ -167,7 +167,7 @@ def of_study(folder: Path) -> Path:
 
 
 def of_fault_bench(folder: Path) -> Path:
-    rate = {"count": 3, "of": 4, "share": 0.75, "low": 0.2, "high": 0.9}
+    rate: dict[str, Any] = {"count": 3, "of": 4, "share": 0.75, "low": 0.2, "high": 0.9}
     side = dict.fromkeys(("recall", "top_1_cause", "severe_false_alarms"), rate)
     fault = {"runs": 4, "effective": 4, "caught": 3, "top_1": 3, "answers": {EVIL: 3}}
     found = {
@@ -176,7 +176,7 @@ def of_fault_bench(folder: Path) -> Path:
         "by_fault": {EVIL: fault},
         "false_alarms": [dict.fromkeys(("run", "rule", "severity", "message"), EVIL)],
         "repair": {EVIL: rate, "prescribed": rate},
-        "harm": {**rate, "harmed": [EVIL]},
+        "harm": rate | {"harmed": [EVIL]},
         "machine": {"cpu": EVIL},
     }
     (folder / "faults.json").write_text(json.dumps(found))

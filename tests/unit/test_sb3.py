@@ -201,6 +201,7 @@ def test_a_number_that_is_none_is_found_before_the_model_raises(what: str, tmp_p
     (finding,) = verdict.findings
     assert (finding.rule, finding.taken) == ("D001", 301)
     assert f"the {what} of environment 0" in finding.message
+    assert [diagnosis.cause for diagnosis in verdict.diagnoses] == ["C236"]
 
 
 def test_a_number_that_is_none_stops_the_model_before_it_learns_from_it(tmp_path: Path) -> None:
@@ -236,7 +237,8 @@ def test_observations_that_are_no_numbers_are_not_taken_for_misplaced_ones(tmp_p
     ],
 )
 def test_what_is_not_finite_is_named(given: dict[str, Any], said: str | None) -> None:
-    assert not_finite(given) == said
+    found = not_finite(given)
+    assert (found[0] if found else None) == said
 
 
 def test_the_last_good_model_is_kept_and_can_be_loaded(tmp_path: Path) -> None:
@@ -377,3 +379,26 @@ def test_every_episode_is_told_between_two_steps(tmp_path: Path) -> None:
     verdict = judge(tmp_path / "run")
     assert verdict.headline != "healthy"
     assert verdict.standing.learned != "yes"
+
+
+class Elsewhere(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """The world plays its own actions."""
+
+    def step(self, action: Any) -> Any:
+        return self.env.step(self.env.action_space.sample())
+
+
+@pytest.mark.parametrize("lost", [True, False])
+def test_actions_that_do_not_reach_the_world_are_told_by_what_passes_by(
+    lost: bool, tmp_path: Path
+) -> None:
+    env = gymnasium.make("CartPole-v1")
+    env.action_space.seed(0)
+    env = Elsewhere(env) if lost else env
+    model = PPO("MlpPolicy", Monitor(env), n_steps=512, n_epochs=1, batch_size=512, seed=0)
+    path = tmp_path / "run"
+    steps = watched(model, path, 1024)
+    name = "environment.action_effect"
+    effects = [step.signals[name] for step in steps if name in step.signals]
+    assert effects
+    assert (max(effects) < 0.01) is lost

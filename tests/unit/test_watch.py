@@ -209,11 +209,11 @@ def test_a_failed_loop_is_not_called_healthy(tmp_path: Path) -> None:
 def test_what_no_step_shows_is_known_after_learning_on(tmp_path: Path) -> None:
     watch = _watch(tmp_path / "run", [], family="ppo")
     watch.log(100, {"policy.kl": 0.01})
-    watch.not_finite(130, "the reward of environment 0 is nan")
+    watch.not_finite(130, "the reward of environment 0 is nan", "rollout.reward_mean")
     watch.close()
     watch.resume(1000)
     assert watch.sick
-    assert watch.not_finite(140, "the reward of environment 0 is nan") == []
+    assert watch.not_finite(140, "the reward of environment 0 is nan", "rollout.reward_mean") == []
     watch.close()
 
 

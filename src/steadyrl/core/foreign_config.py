@@ -67,6 +67,11 @@ class ForeignConfig(RunConfig):
         return TRAITS_OF[self.family]
 
     @property
+    def task(self) -> str:
+        """The environment's id, as far as it is known."""
+        return self.environment.id
+
+    @property
     def recorded_by(self) -> str:
         """The program that recorded it."""
         return self.source

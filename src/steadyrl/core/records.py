@@ -146,7 +146,7 @@ class Diagnosis:
 
     cause: str
     name: str
-    confidence: float
+    confidence: float  # how often an answer of this weight was right
     onset: int  # Step of the first finding it explains
     explains: tuple[str, ...]
     evidence_for: tuple[str, ...]
@@ -154,6 +154,7 @@ class Diagnosis:
     would_decide: str
     remedies: tuple[str, ...]
     concerns: Concern = "training"
+    weight: float = 0.0  # what the evidence adds up to; causes are ranked by it
 
     @property
     def likely(self) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, SupportsFloat
 import gymnasium
 
 from steadyrl.core.errors import EnvironmentFault, SteadyError
-from steadyrl.environments.checked_env import CheckedEnv
+from steadyrl.environments.contract_env import ContractEnv
 from steadyrl.environments.own import told_fault
 
 EPISODES, STEPS = 3, 2000  # of the first copy, looked at closely; whichever ends first
@@ -36,7 +36,7 @@ class FirstEpisodes(gymnasium.Wrapper[Any, Any, Any, Any]):
     """Looks closely at the first episodes, then only passes on. It changes nothing."""
 
     def __init__(self, env: gymnasium.Env[Any, Any], id_: str) -> None:
-        self._checked = CheckedEnv(env, on_fault="record")
+        self._checked = ContractEnv(env, on_fault="record")
         super().__init__(self._checked)
         self._id, self._episodes, self._steps = id_, 0, 0
         self._told: set[str] = set()

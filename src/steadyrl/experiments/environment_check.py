@@ -11,8 +11,8 @@ from gymnasium.utils.env_checker import check_env
 from steadyrl.core.errors import SteadyError
 from steadyrl.core.records import SEVERITIES, Severity
 from steadyrl.core.run_config import ATARI, EnvironmentConfig
-from steadyrl.environments.checked_env import SUSPICIONS, CheckedEnv
 from steadyrl.environments.contract import LIVABLE, explained
+from steadyrl.environments.contract_env import SUSPICIONS, ContractEnv
 from steadyrl.environments.make import make_one
 from steadyrl.stability.check import Concern
 
@@ -29,7 +29,7 @@ def contract_concerns(environment: EnvironmentConfig, seed: int) -> list[Concern
         return []
     env = make_one(environment)
     try:
-        checked = CheckedEnv(env, on_fault="record")
+        checked = ContractEnv(env, on_fault="record")
         try:
             _play(checked, environment.id, seed)
         except SteadyError as error:
@@ -49,7 +49,7 @@ def _severity(kind: str) -> Severity:
     return "warning" if kind in (*LIVABLE, *SUSPICIONS) else "severe"
 
 
-def _play(env: CheckedEnv, id_: str, seed: int) -> None:
+def _play(env: ContractEnv, id_: str, seed: int) -> None:
     doing = "reset()"
     try:
         env.action_space.seed(seed)

@@ -15,7 +15,8 @@ import gymnasium
 import numpy as np
 
 from steadyrl.core.errors import EnvironmentFault
-from steadyrl.environments.checked_env import CheckedEnv
+from steadyrl.environments.contract_env import ContractEnv
+from steadyrl.integrations.passing import Passing, copied
 from steadyrl.stability.environment_answers import Examined
 
 Make = Callable[[], gymnasium.Env[Any, Any]]
@@ -34,8 +35,6 @@ class _Episode:
     observations: list[Any] = field(default_factory=list)
     rewards: list[float] = field(default_factory=list)
     actions: list[Any] = field(default_factory=list)
-    terminated: bool = False
-    over: bool = False
 
 
 def make(name: str) -> Make:
@@ -52,23 +51,18 @@ def make(name: str) -> Make:
 
 def examine(make_env: Make, *, episodes: int = EPISODES) -> Examined:
     """Play random episodes, play some again, and change one action of those."""
-    env = CheckedEnv(make_env(), on_fault="record")
+    env = ContractEnv(make_env(), on_fault="record")
     env.action_space.seed(0)
-    played = [_play(env, seed) for seed in range(episodes)]
+    passing = Passing(env.action_space)
+    played = [_play(env, seed, passing=passing) for seed in range(episodes)]
     twins = played[: min(TWINS, episodes)]
     again = [_play(env, seed, actions=one.actions) for seed, one in enumerate(twins)]
     lags = [_first_difference(env, seed, one) for seed, one in enumerate(twins)]
-    whole = [one for one in played if one.over] or played
     pairs = list(zip(twins, again, strict=True))
     gaps = [a - b for one, two in pairs for a, b in zip(one.rewards, two.rewards, strict=False)]
     apart = [_apart(a, b) for one, two in pairs for a, b in _together(one, two)]
     env.close()
-    return Examined(
-        rewards=np.array([reward for one in played for reward in one.rewards]),
-        lengths=np.array([float(len(one.rewards)) for one in whole]),
-        returns=np.array([sum(one.rewards) for one in whole]),
-        terminated=np.array([float(one.terminated) for one in whole]),
-        observations=_matrix([o for one in played for o in one.observations]),
+    return passing.examined(
         faults=dict(env.faults),
         repeats=len(again),
         observation_gap=max(apart, default=0.0),
@@ -77,24 +71,29 @@ def examine(make_env: Make, *, episodes: int = EPISODES) -> Examined:
     )
 
 
-def _play(env: CheckedEnv, seed: int, actions: list[Any] | None = None) -> _Episode:
+def _play(
+    env: ContractEnv, seed: int, actions: list[Any] | None = None, passing: Passing | None = None
+) -> _Episode:
     """One episode with random actions, or with those of another one."""
     one = _Episode()
     observation, _ = env.reset(seed=seed)
-    one.observations.append(_copied(observation))
+    if passing is not None:
+        passing.begin(observation)
+    one.observations.append(copied(observation))
     for number in range(LONGEST if actions is None else len(actions)):
         action = env.action_space.sample() if actions is None else actions[number]
         observation, reward, terminated, truncated, _ = env.step(action)
+        if passing is not None:
+            passing.add(action, reward, observation, bool(terminated), bool(truncated))
         one.actions.append(action)
-        one.observations.append(_copied(observation))
+        one.observations.append(copied(observation))
         one.rewards.append(float(reward))
         if terminated or truncated:
-            one.terminated, one.over = bool(terminated), True
             break
     return one
 
 
-def _first_difference(env: CheckedEnv, seed: int, one: _Episode) -> float | None:
+def _first_difference(env: ContractEnv, seed: int, one: _Episode) -> float | None:
     """Steps from a changed action to the first thing that differs; infinite if nothing does."""
     if len(one.actions) <= CHANGED_AT:
         return None
@@ -137,20 +136,3 @@ def _apart(one: Any, other: Any) -> float:
     if first.shape != second.shape:
         return math.inf
     return float(np.max(np.abs(first - second))) if first.size else 0.0
-
-
-def _copied(observation: Any) -> Any:
-    """The environment may write into its own arrays."""
-    if isinstance(observation, dict):
-        return {key: _copied(value) for key, value in observation.items()}
-    if isinstance(observation, tuple):
-        return tuple(map(_copied, observation))
-    return np.array(observation) if isinstance(observation, np.ndarray) else observation
-
-
-def _matrix(observations: list[Any]) -> Any:
-    """A row each, where observations are vectors of numbers."""
-    first = observations[0] if observations else None
-    if not isinstance(first, np.ndarray) or first.ndim != 1 or first.dtype.kind != "f":
-        return None
-    return np.array(observations, dtype=np.float64)

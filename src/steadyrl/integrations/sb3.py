@@ -18,7 +18,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from stable_baselines3 import DQN, SAC, TD3
 from stable_baselines3 import __version__ as sb3_version
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
@@ -32,6 +31,7 @@ from steadyrl.integrations.about import (
     OnSevere,
     say_on_stderr,
 )
+from steadyrl.integrations.sb3_common import Slower
 from steadyrl.integrations.sb3_model import (
     Episodes,
     environment_of,
@@ -42,7 +42,7 @@ from steadyrl.integrations.sb3_model import (
     settings_of,
     train_values,
 )
-from steadyrl.integrations.sb3_off_policy import OffPolicyMeter
+from steadyrl.integrations.sb3_off_policy import OffPolicyMeter, can_be_looked_into
 from steadyrl.integrations.sb3_on_policy import OnPolicyMeter
 from steadyrl.integrations.watch import Watch
 from steadyrl.store.foreign.mapping import load_table
@@ -56,7 +56,9 @@ FAMILIES: dict[str, Family] = {
     "DDPG": "ddpg",
     "TD3": "td3",
     "SAC": "sac",
+    "TQC": "sac",
     "DQN": "dqn",
+    "QRDQN": "dqn",
 }
 EPISODES_TOLD = 200  # moments at which episodes are told of between Steps, at most
 
@@ -108,7 +110,7 @@ class SteadyCallback(BaseCallback):
         model = self.model
         if isinstance(model, OnPolicyAlgorithm):
             return OnPolicyMeter(model)
-        if isinstance(model, TD3 | SAC | DQN):
+        if can_be_looked_into(model):
             buffer = model.replay_buffer
             if buffer is not None:
                 self._seams.append((buffer.pos - 1) % buffer.buffer_size)
@@ -130,7 +132,7 @@ class SteadyCallback(BaseCallback):
         self._table = table
         plain = isinstance(self._meter, OffPolicyMeter) or bool(self._meter and self._meter.plain)
         self._evaluators = list(evaluators_in(self.locals.get("callback")))[:1]
-        self._episodes = Episodes()
+        self._episodes = Episodes(model)
         self._logged: dict[str, float] = {}
         self._at, self._clock = model.num_timesteps, time.perf_counter()
         self._saved_at = self._told_at = model.num_timesteps
@@ -184,7 +186,7 @@ class SteadyCallback(BaseCallback):
         bad = None if self._poisoned else not_finite(self.locals)
         if bad is not None:  # told once, and before Stable-Baselines3 itself gives up on it
             self._poisoned = True
-            self._respond(self.watch.not_finite(self.model.num_timesteps, bad))
+            self._respond(self.watch.not_finite(self.model.num_timesteps, *bad))
         self._episodes.add(self.locals)
         self._logged |= train_values(self.model)  # another callback may empty the logger
         if isinstance(self._meter, OffPolicyMeter):
@@ -286,14 +288,3 @@ class SteadyCallback(BaseCallback):
         except (OSError, TypeError, AttributeError, ValueError) as error:
             self._save = False
             self._tell(f"the model cannot be saved ({error}); there will be no last_good.zip")
-
-
-class Slower:
-    """A learning-rate schedule at a third of another; part of a saved model, hence a class."""
-
-    def __init__(self, schedule: Callable[[float], float]) -> None:
-        self.schedule = schedule
-
-    def __call__(self, progress_remaining: float) -> float:
-        """The rate at this point of the run."""
-        return LOWER * float(self.schedule(progress_remaining))

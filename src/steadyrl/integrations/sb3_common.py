@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+
+from steadyrl.integrations.about import LOWER
 
 ENOUGH = 128  # samples to judge the observations' scales by
 
@@ -54,3 +56,14 @@ def observation_signals(rows: Any) -> dict[str, float]:
     if len(varying):
         signals["observation.scale_ratio"] = float(varying.max() / varying.min())
     return signals
+
+
+class Slower:
+    """A learning-rate schedule at a third of another; part of a saved model, hence a class."""
+
+    def __init__(self, schedule: Callable[[float], float]) -> None:
+        self.schedule = schedule
+
+    def __call__(self, progress_remaining: float) -> float:
+        """The rate at this point of the run."""
+        return LOWER * float(self.schedule(progress_remaining))

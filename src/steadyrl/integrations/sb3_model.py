@@ -6,7 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from gymnasium import spaces
 from stable_baselines3.common.callbacks import CallbackList, EvalCallback, EventCallback
+
+from steadyrl.environments.witness import Witness
+
+OFTEN, SELDOM = 10, 10  # the first so many Steps, then one of so many: the world is asked about
 
 
 def evaluators_in(callback: Any) -> Iterator[EvalCallback]:
@@ -34,9 +39,15 @@ def new_evaluations(callbacks: Sequence[EvalCallback], seen: dict[int, int]) -> 
     return {}
 
 
-def not_finite(local: Mapping[str, Any]) -> str | None:
-    """The first reward or observation of this step that is not a finite number, in words."""
-    for called, name in (("reward", "rewards"), ("observation", "new_obs")):
+GIVEN = (  # what it is called, where learn() holds it, and the signal it would get into
+    ("reward", "rewards", "rollout.reward_mean"),
+    ("observation", "new_obs", "observation.scale_ratio"),
+)
+
+
+def not_finite(local: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The first reward or observation of this step that is no finite number: words and signal."""
+    for called, name, signal in GIVEN:
         given: Any = local.get(name, ())
         parts = given.items() if isinstance(given, Mapping) else (("", given),)
         for part, values in parts:
@@ -46,14 +57,19 @@ def not_finite(local: Mapping[str, Any]) -> str | None:
             where = np.argwhere(~np.isfinite(values))[0]
             which = f" '{part}'" if part else ""
             place = f", component {where[1:].tolist()}" if len(where) > 1 else ""
-            return f"the {called}{which} of environment {where[0]}{place} is {values[tuple(where)]}"
+            said = f"the {called}{which} of environment {where[0]}{place} is {values[tuple(where)]}"
+            return said, signal
     return None
 
 
 class Episodes:
-    """Rewards and ends of episodes since the last Step, step by step."""
+    """Rewards, ends of episodes and what actions do, since the last Step, step by step."""
 
-    def __init__(self) -> None:
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        space = model.action_space
+        choices = int(space.n) if isinstance(space, spaces.Discrete) else None
+        self._witness, self._asked = Witness(choices), 0
         self._rewards: list[Any] = []
         self._returns: list[float] = []
         self._terminated = self._truncated = 0
@@ -64,6 +80,9 @@ class Episodes:
         if rewards is None or dones is None:
             return
         self._rewards.append(np.array(rewards, dtype=np.float64))
+        # What the world was given: on-policy models clip what they have drawn.
+        actions = local.get("clipped_actions", local.get("actions"))
+        self._witness.add(self._model._last_obs, actions, rewards, dones)
         for done, info in zip(dones, local.get("infos", ()), strict=False):
             if done:
                 cut = bool(info.get("TimeLimit.truncated", False))
@@ -90,7 +109,15 @@ class Episodes:
         if ended:
             signals["rollout.terminated_share"] = self._terminated / ended
         self._rewards, self._terminated, self._truncated = [], 0, 0
-        return signals
+        return signals | self._account()
+
+    def _account(self) -> dict[str, float]:
+        """What passed by says of the world; the world stays the same, so later it is asked less."""
+        self._asked += 1
+        if self._asked > OFTEN and self._asked % SELDOM:
+            return {}
+        told = self._witness.ask()
+        return told.signals if told else {}
 
 
 def train_values(model: Any) -> dict[str, float]:

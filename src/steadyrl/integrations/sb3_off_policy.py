@@ -1,4 +1,6 @@
-"""What the critics, targets and memory show, for DDPG, TD3, SAC and DQN of Stable-Baselines3.
+"""What the critics, targets and memory show, for the off-policy models of Stable-Baselines3.
+
+Of sb3-contrib too: a critic of quantiles (TQC, QR-DQN) is looked at by their mean.
 
 Looking draws samples of its own: the run's random numbers are left as they were.
 """
@@ -6,12 +8,12 @@ Looking draws samples of its own: the run's random numbers are left as they were
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 import numpy as np
 import torch
-from stable_baselines3 import DQN, SAC, TD3
 from stable_baselines3.common.buffers import ReplayBuffer
+from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from torch import Tensor
 from torch.autograd.graph import register_multi_grad_hook
 
@@ -19,20 +21,28 @@ from steadyrl.integrations.sb3_common import flat, gradient_norm, observation_si
 from steadyrl.maths.horizon import value_bound
 
 LOOKED_AT = 256  # transitions
+CRITICS = ("critic", "q_net", "quantile_net")  # each has its target beside it
+
+
+def can_be_looked_into(model: Any) -> TypeGuard[OffPolicyAlgorithm]:
+    """Whether a model has critics with targets, as DDPG, TD3, SAC, DQN, TQC and QR-DQN have."""
+    beside = any(hasattr(model, f"{name}_target") for name in CRITICS)
+    return isinstance(model, OffPolicyAlgorithm) and beside
 
 
 class OffPolicyMeter:
     """Looks at the networks once per Step, and at every gradient on its way."""
 
-    def __init__(self, algorithm: TD3 | SAC | DQN, seams: Sequence[int] = ()) -> None:
+    def __init__(self, algorithm: OffPolicyAlgorithm, seams: Sequence[int] = ()) -> None:
         """Look at a model; `seams` are places of its buffer where learn() began anew."""
         self._model = cast(Any, algorithm)  # their common class declares neither critics nor actor
         self._rng = np.random.default_rng(0)
         self._norms: dict[str, list[float]] = {"critic": [], "actor": []}
-        self._discrete = not hasattr(self._model, "critic")  # DQN has one network for all actions
+        self._name = next(name for name in CRITICS if hasattr(algorithm, f"{name}_target"))
+        self._discrete = self._name != "critic"  # DQN has one network for all actions
         self._hooks: list[Any] = []
         if self._discrete:
-            parameters = [p for p in self._model.q_net.parameters() if p.requires_grad]
+            parameters = [p for p in self._online.parameters() if p.requires_grad]
             self._hooks.append(
                 register_multi_grad_hook(parameters, lambda grads: self._note("critic", grads))
             )
@@ -140,8 +150,8 @@ class OffPolicyMeter:
 
     def _changes(self, batch: Any, fresh: Any) -> dict[str, float]:
         """How far networks and policy have moved since the last Step."""
-        critic, before, target_before = flat(self._critic()), *self._critics_before
-        target = flat(self._target())
+        critic, before, target_before = flat(list(self._online.parameters())), *self._critics_before
+        target = flat(list(self._delayed.parameters()))
         signals = {
             "critic.update_ratio": _ratio(critic - before, before),
             "target.drift": _ratio(critic - target, critic),
@@ -173,15 +183,16 @@ class OffPolicyMeter:
         discounts = getattr(batch, "discounts", None)
         discount = model.gamma if discounts is None else discounts
         if self._discrete:
-            following = model.q_net_target(batch.next_observations).max(dim=1).values.reshape(-1, 1)
+            every = _of_actions(self._delayed(batch.next_observations))
+            following = every.max(dim=1).values.reshape(-1, 1)
         elif _draws(model.actor):
             actions, log_prob = model.actor.action_log_prob(batch.next_observations)
-            following = torch.cat(model.critic_target(batch.next_observations, actions), dim=1)
+            following = _of_critics(self._delayed(batch.next_observations, actions))
             weight = self._entropy_weight()
             following = following.min(dim=1, keepdim=True).values - weight * log_prob.reshape(-1, 1)
         else:
             actions = model.actor_target(batch.next_observations)
-            following = torch.cat(model.critic_target(batch.next_observations, actions), dim=1)
+            following = _of_critics(self._delayed(batch.next_observations, actions))
             following = following.min(dim=1, keepdim=True).values
         target: Tensor = batch.rewards + (1.0 - batch.dones) * discount * following
         return target
@@ -189,12 +200,11 @@ class OffPolicyMeter:
     def _values(self, observations: Tensor, actions: Tensor) -> Tensor:
         """Each critic's value of these actions, a column each."""
         if self._discrete:
-            return torch.gather(self._model.q_net(observations), 1, actions.long())
-        return torch.cat(self._model.critic(observations, actions), dim=1)
+            return torch.gather(_of_actions(self._online(observations)), 1, actions.long())
+        return _of_critics(self._online(observations, actions))
 
     def _first(self, observations: Tensor, actions: Tensor) -> Tensor:
-        values: Tensor = self._model.critic(observations, actions)[0]
-        return values
+        return _of_critics(self._online(observations, actions))[:, :1]
 
     def _entropy_weight(self) -> float:
         model = self._model
@@ -209,15 +219,19 @@ class OffPolicyMeter:
         _, log_prob = self._model.actor.action_log_prob(batch.observations)
         return self._entropy_weight() * float(log_prob.abs().max())
 
-    def _critic(self) -> Sequence[Tensor]:
-        return list((self._model.q_net if self._discrete else self._model.critic).parameters())
+    @property
+    def _online(self) -> Any:
+        return getattr(self._model, self._name)
 
-    def _target(self) -> Sequence[Tensor]:
-        model = self._model
-        return list((model.q_net_target if self._discrete else model.critic_target).parameters())
+    @property
+    def _delayed(self) -> Any:
+        return getattr(self._model, f"{self._name}_target")
 
     def _remember(self) -> None:
-        self._critics_before = flat(self._critic()), flat(self._target())
+        self._critics_before = (
+            flat(list(self._online.parameters())),
+            flat(list(self._delayed.parameters())),
+        )
         if not self._discrete:
             actor = self._model.actor
             self._actor_before = flat(list(actor.parameters()))
@@ -238,6 +252,16 @@ class OffPolicyMeter:
 def _draws(actor: Any) -> bool:
     """Whether an actor is stochastic, as SAC's is."""
     return hasattr(actor, "action_log_prob")
+
+
+def _of_actions(found: Tensor) -> Tensor:
+    """A value per action; of quantiles (in the middle) the mean."""
+    return found.mean(dim=1) if found.ndim == 3 else found
+
+
+def _of_critics(found: Any) -> Tensor:
+    """A column per critic; of quantiles (at last) the mean."""
+    return found.mean(dim=2) if isinstance(found, Tensor) else torch.cat(found, dim=1)
 
 
 def _ratio(change: Tensor, of: Tensor) -> float:

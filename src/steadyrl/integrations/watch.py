@@ -131,12 +131,13 @@ class Watch:
             self._tell(finding)
         return findings
 
-    def not_finite(self, taken: int, message: str) -> list[Finding]:
-        """Take a number on its way that is none, before it gets into any signal; told once."""
+    def not_finite(self, taken: int, message: str, signal: str) -> list[Finding]:
+        """Take a number on its way that is none, before it gets into its signal; told once."""
         if any(finding.rule == NON_FINITE.id for finding in self._monitor.findings):
             return []
         last = self._last or Step(0, 0, 0.0, {})
-        finding = self._monitor.tell(NON_FINITE, message, replace(last, taken=taken))
+        at = replace(last, taken=taken)
+        finding = self._monitor.tell(NON_FINITE, message, at, {signal: math.nan})
         self._tell(finding)
         return [finding]
 

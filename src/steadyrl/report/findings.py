@@ -13,6 +13,7 @@ from rich.padding import Padding
 from steadyrl.core.records import Diagnosis, Finding, Intervention, told_change
 from steadyrl.core.traits import Unit
 from steadyrl.report.fitting import EVIDENCE, print_table, say
+from steadyrl.stability.diagnose import deciding
 from steadyrl.stability.remedies import REMEDIES
 from steadyrl.verdict import Verdict
 
@@ -135,6 +136,8 @@ def print_diagnoses(
                 f"{escape((changes or {}).get(identity, remedy.effect))}",
                 hanging=EVIDENCE,
             )
+    if undecided := deciding(diagnoses):
+        say(console, f"  {escape(undecided)}", hanging=EVIDENCE)
 
 
 def _onset(verdict: Verdict) -> str:

@@ -3,18 +3,23 @@
 A cause is considered if it explains at least one finding. One that explains only what more
 confident ones explain already is a consequence, and is left out if the first is nearly certain or
 far more confident. Below FLOOR nobody knows: then the answer is empty, and `undecided` says what
-would decide.
+would decide. What evidence adds up to is a weight; the confidence that is told is how often answers
+of such a weight were right (confidence.py).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from steadyrl.core.records import Diagnosis
 from steadyrl.stability.causes import CAUSES
+from steadyrl.stability.confidence import frequency
 from steadyrl.stability.rules import Case, Cause, Weight, concerned, of_another_kind
 
 FLOOR = 0.2
 NEARLY_CERTAIN = 0.9
 CONSEQUENCE_GAP = 0.3
+APART = 0.1  # in weight: causes that are nearer cannot be told apart
 DECIDED = "It is decided"  # of causes that their finding proves: without it they are out
 
 
@@ -33,8 +38,8 @@ def explain_findings(case: Case) -> list[Diagnosis]:
     for cause, weight in known:
         own = {rule for rule in cause.explains if rule in seen}
         consequence = bool(diagnoses) and own <= explained
-        behind = bool(diagnoses) and diagnoses[0].confidence - weight.confidence >= CONSEQUENCE_GAP
-        if consequence and (behind or diagnoses[0].confidence >= NEARLY_CERTAIN):
+        behind = bool(diagnoses) and diagnoses[0].weight - weight.confidence >= CONSEQUENCE_GAP
+        if consequence and (behind or diagnoses[0].weight >= NEARLY_CERTAIN):
             continue
         diagnoses.append(_diagnosis(case, cause, weight, own))
         explained |= own
@@ -45,6 +50,26 @@ def undecided(case: Case) -> list[str]:
     """When no cause is confident enough: what would decide between those that could be."""
     asked = (cause.would_decide for cause in CAUSES if _possible(cause, case))
     return list(dict.fromkeys(text for text in asked if text and not text.startswith(DECIDED)))
+
+
+def rivals(diagnoses: Sequence[Diagnosis]) -> list[Diagnosis]:
+    """The likeliest cause and those that the evidence does not separate from it; or none."""
+    near = [d for d in diagnoses if diagnoses[0].weight - d.weight < APART]
+    near = [d for d in near if set(d.explains) & set(near[0].explains)]
+    return near if len(near) > 1 else []
+
+
+def deciding(diagnoses: Sequence[Diagnosis]) -> str:
+    """Which causes cannot be told apart, and what would decide; empty if one stands out."""
+    near = rivals(diagnoses)
+    if not near:
+        return ""
+    names = " and ".join([", ".join(d.cause for d in near[:-1]), near[-1].cause])
+    asked = dict.fromkeys(d.would_decide for d in near if not d.would_decide.startswith(DECIDED))
+    questions = " ".join(asked)
+    return f"{names} cannot be told apart by this record" + (
+        f"; this would decide: {questions}" if questions else "."
+    )
 
 
 def _weigh(cause: Cause, case: Case) -> Weight:
@@ -80,7 +105,8 @@ def _diagnosis(case: Case, cause: Cause, weight: Weight, own: set[str]) -> Diagn
     return Diagnosis(
         cause=cause.id,
         name=cause.name,
-        confidence=round(min(weight.confidence, 0.99), 2),
+        confidence=round(min(frequency(weight.confidence), 0.99), 2),
+        weight=round(min(weight.confidence, 0.99), 3),
         onset=min(finding.step for finding in case.findings if finding.rule in own),
         explains=tuple(sorted(own)),
         evidence_for=weight.evidence_for,

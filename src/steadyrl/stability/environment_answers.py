@@ -16,6 +16,8 @@ Floats = NDArray[np.float64]
 
 FEW_EPISODES = 5
 NOISY = 0.5  # share of the reward's variance that the same actions do not repeat
+ALIKE = 0.8  # the same, told by neighbours: rewards may also depend on what is not observed
+NO_EFFECT = 0.01  # of what the state leaves open: so little is chance
 SCALES = 100.0  # between the most and the least varying component
 LARGE = 100.0  # rewards
 EQUAL = 1e-9
@@ -23,7 +25,7 @@ EQUAL = 1e-9
 
 @dataclass(frozen=True)
 class Examined:
-    """What random actions, and the same actions once more, have shown."""
+    """What random actions, and the same actions once more, or whatever passed by have shown."""
 
     rewards: Floats  # of every step
     lengths: Floats  # of whole episodes
@@ -36,6 +38,15 @@ class Examined:
     reward_gap: Floats = field(default_factory=lambda: np.empty(0))  # differences of rewards
     # Of episodes played again with one action changed: the lag at which anything differs first.
     lags: Floats = field(default_factory=lambda: np.empty(0))  # infinite: never
+    # As transitions that pass by show it, without playing anything again; NaN: not known.
+    effect: float = math.nan  # share of what the state leaves open that an action explains
+    lag: float = math.nan  # steps until it shows
+    noise: float = math.nan  # share of the reward's variance that like transitions do not share
+
+    @property
+    def intervened(self) -> bool:
+        """Whether an episode can be repeated and was played again with an action changed."""
+        return bool(len(self.lags)) and not self.observation_gap > EQUAL
 
 
 def broken_promise(seen: Examined) -> Sighting | None:
@@ -69,7 +80,14 @@ def not_reproducible(seen: Examined) -> Sighting | None:
 
 def no_effect(seen: Examined) -> Sighting | None:
     """A changed action after which everything is as before."""
-    if not len(seen.lags) or seen.observation_gap > EQUAL or np.isfinite(seen.lags).any():
+    if not seen.intervened:
+        if not seen.effect < NO_EFFECT:
+            return None
+        return Sighting(
+            f"actions explain {seen.effect:.1%} of what the state leaves open of the next one",
+            {"effect": seen.effect},
+        )
+    if np.isfinite(seen.lags).any():
         return None
     return Sighting(
         f"in {len(seen.lags)} episodes one action was changed, and nothing else did",
@@ -79,8 +97,8 @@ def no_effect(seen: Examined) -> Sighting | None:
 
 def late(seen: Examined) -> Sighting | None:
     """A changed action that never shows at once."""
-    known = seen.lags[np.isfinite(seen.lags)]
-    if not len(known) or seen.observation_gap > EQUAL or float(known.min()) < 1:
+    known = seen.lags[np.isfinite(seen.lags)] if seen.intervened else np.array([seen.lag])
+    if not len(known) or not float(known.min()) >= 1:
         return None
     lag = median(known)
     return Sighting(
@@ -91,7 +109,13 @@ def late(seen: Examined) -> Sighting | None:
 def noisy_reward(seen: Examined) -> Sighting | None:
     """Rewards that the same seed and actions do not repeat."""
     if len(seen.reward_gap) < FEW_EPISODES or len(seen.rewards) < FEW_EPISODES:
-        return None
+        if not seen.noise > ALIKE:
+            return None
+        return Sighting(
+            f"{min(seen.noise, 1.0):.0%} of the reward's variance is not shared by transitions "
+            "that are nearly alike",
+            {"share": seen.noise},
+        )
     total = float(np.var(seen.rewards))
     noise = float(np.mean(seen.reward_gap**2)) / 2.0  # a difference has twice the variance
     if not total > 0 or noise / total <= NOISY:

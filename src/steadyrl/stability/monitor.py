@@ -22,7 +22,7 @@ class Monitor:
         self.config = config  # in force: whoever changes a setting says so here
         rules = detectors_of(config) if detectors is None else detectors
         self.detectors = [rule for rule in rules if concerned(rule.traits, config)]
-        self.window = Window((config.budget or None) if config else None)
+        self.window = Window(config.budget or None, config.task) if config else Window()
         self.findings: list[Finding] = []
         self._spoken: dict[str, int] = {}
         self.certain: set[str] = set()  # rules whose last word was told, not seen
@@ -78,9 +78,15 @@ class Monitor:
             self.tell(rule, message, self.window.step)
             self.certain.add(identity)
 
-    def tell(self, rule: Detector, message: str, step: Step) -> Finding:
+    def tell(
+        self,
+        rule: Detector,
+        message: str,
+        step: Step,
+        evidence: Mapping[str, float] | None = None,
+    ) -> Finding:
         """Take what was seen otherwise than in a Step, such as an exception, as a rule's words."""
-        finding = rule.finding(step, Sighting(message))
+        finding = rule.finding(step, Sighting(message, evidence or {}))
         self._spoken[rule.id] = SEVERITIES.index(finding.severity)
         self.findings.append(finding)
         return finding

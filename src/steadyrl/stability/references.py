@@ -110,3 +110,14 @@ def reference(environment: str, family: Family, first: float, last: float) -> Re
         return None
     share = (last - begin) / (reached - begin)
     return Reference(environment, begin, chance is not None, reached, by, share)
+
+
+@cache
+def sign_of(environment: str) -> int:
+    """The sign of every return from a random policy's to the best known; 0: both, or not known."""
+    known = [one.score for one in _reached().get(_base(environment), ())]
+    known += [THRESHOLDS[environment]] if environment in THRESHOLDS else []
+    if environment not in RANDOM or not known:
+        return 0
+    signs = {math.copysign(1, score) for score in (RANDOM[environment], *known)}
+    return int(signs.pop()) if len(signs) == 1 else 0

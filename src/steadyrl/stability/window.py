@@ -171,17 +171,19 @@ def _newest(ring: NDArray[Number], written: int, count: int) -> NDArray[Number]:
 class Window:
     """What has been seen so far, through a view of fixed size."""
 
-    def __init__(self, budget: int | None = None) -> None:
-        self.budget = budget
+    def __init__(self, budget: int | None = None, environment: str = "") -> None:
+        self.budget, self.environment = budget, environment
         self.step: Step | None = None
         self.ended = False  # set by who judges a finished record: then all of it is looked at
         self._rings: dict[str, _Ring] = {}
         self._blocks: dict[str, Blocks] = {}
 
     @classmethod
-    def at_end_of(cls, columns: Columns, budget: int | None = None) -> Window:
+    def at_end_of(
+        cls, columns: Columns, budget: int | None = None, environment: str = ""
+    ) -> Window:
         """The window at the end of a recorded run, of any length: as if it had been watched."""
-        window = cls(budget)
+        window = cls(budget, environment)
         window.step = columns.last
         for name, (positions, values) in columns.signals.items():
             window._rings[name] = _Ring.filled(columns.indices[positions[-SPAN:]], values)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from steadyrl.core.records import Finding, told_change
+from steadyrl.stability.diagnose import deciding
 from steadyrl.verdict import Verdict
 
 Tone = str  # good, doubtful, bad, unknown
@@ -53,7 +54,9 @@ def why(verdict: Verdict) -> str:
     first = verdict.diagnoses[0]
     said = "Very likely" if first.confidence >= 0.85 else first.likelihood.capitalize()
     words = first.name.replace("-", " ")
-    return f"{said} because {words} ({first.cause}, confidence {first.confidence:.2f})."
+    open_question = deciding(verdict.diagnoses)
+    told = f"{said} because {words} ({first.cause}, confidence {first.confidence:.2f})."
+    return f"{told} {open_question}".rstrip()
 
 
 def done(verdict: Verdict) -> str:

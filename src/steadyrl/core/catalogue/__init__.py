@@ -20,12 +20,14 @@ from steadyrl.core.catalogue import (
     settings,
     trust_region,
     values,
+    world,
 )
 from steadyrl.core.catalogue.signal import Reduction as Reduction
 from steadyrl.core.catalogue.signal import Signal as Signal
 
 _GROUPS = (
     episodes,
+    world,
     values,
     networks,
     policy,

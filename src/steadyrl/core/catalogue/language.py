@@ -12,6 +12,13 @@ SIGNALS = (
         "train/reward_std",
     ),
     signal(
+        "language.function_std",
+        "of several reward functions, the spread over completions of that which varies least",
+        "reward",
+        "train/rewards/stillest_std",
+        "max",
+    ),
+    signal(
         "language.reward_error",
         "standard error of the mean reward; prompts count as drawn by chance, not their samples",
         "reward",

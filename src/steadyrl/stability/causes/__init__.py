@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from steadyrl.stability.causes import (
+    actions_delayed,
+    actions_lost,
     actions_unpredictable,
     actor_sign_flipped,
     advantage_sign_flipped,
@@ -49,8 +51,10 @@ from steadyrl.stability.causes import (
     replay_overused,
     replay_timid,
     replay_too_old,
+    reward_drowned,
     reward_misleads,
     reward_scale_too_large,
+    reward_sign_flipped,
     rewards_drown_policy,
     rewards_unscaled,
     rewards_without_spread,
@@ -70,6 +74,7 @@ from steadyrl.stability.causes import (
     value_overestimation,
     values_do_not_learn,
     values_run_away,
+    world_not_finite,
 )
 
 CAUSES = (
@@ -133,6 +138,11 @@ CAUSES = (
     reference_wrong.CAUSE,
     reward_misleads.CAUSE,
     reference_too_strong.CAUSE,
+    actions_lost.CAUSE,
+    actions_delayed.CAUSE,
+    reward_drowned.CAUSE,
+    reward_sign_flipped.CAUSE,
+    world_not_finite.CAUSE,
     machine_overloaded.CAUSE,
     memory_too_small.CAUSE,
     replay_timid.CAUSE,

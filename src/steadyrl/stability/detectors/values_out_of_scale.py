@@ -8,16 +8,16 @@ import numpy as np
 
 from steadyrl.maths.robust import median
 from steadyrl.stability.rules import Detector, Sighting
-from steadyrl.stability.window import TRAINING_RETURN, Window
+from steadyrl.stability.window import TRAINING_RETURN, Floats, Window
 
 RETURNS = (TRAINING_RETURN, "eval.return_mean")
 
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     """At the end: mean values many times the largest return, and the horizon's share of it."""
-    if not window.ended or window.count("q.mean") < limits["steps"]:
+    values = _values(window, limits)
+    if not window.ended or len(values) < limits["steps"]:
         return None
-    values = np.abs(window.last("q.mean", int(limits["steps"])))
     seen = [(window.lowest(name), window.highest(name)) for name in RETURNS if window.has(name)]
     largest = max((abs(value) for pair in seen for value in pair), default=0.0)
     length = window.first("rollout.length_mean")
@@ -32,6 +32,15 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     )
 
 
+def _values(window: Window, limits: Mapping[str, float]) -> Floats:
+    """How large values are; by a soft actor's loss, what its entropy can be of it taken off."""
+    steps = int(limits["steps"])
+    if window.has("q.mean") or not window.has("setting.entropy_weight"):
+        return np.abs(window.last("q.mean", steps))
+    bonus = limits["nats"] * window.highest("setting.entropy_weight")
+    return np.maximum(np.abs(window.last("actor.loss", steps)) - bonus, 0.0)
+
+
 RULE = Detector(
     id="D042",
     name="values-out-of-scale",
@@ -40,8 +49,9 @@ RULE = Detector(
     why="A value is a discounted return. Where it is far beyond all of them, the critic feeds on "
     "its own errors and the actor climbs them.",
     false_alarms="Returns logged in another scale than the rewards that are learned from.",
-    reads=("q.mean", TRAINING_RETURN),
-    limits={"steps": 5, "times": 10.0, "horizon": 100.0, "unknown_length": 10.0},
+    reads=(TRAINING_RETURN,),
+    any_of=("q.mean", "actor.loss"),
+    limits={"steps": 5, "times": 10.0, "horizon": 100.0, "unknown_length": 10.0, "nats": 100.0},
     calibrated_on="a bound with a margin of ten, not a statistic; quiet on half of 54 public logs. "
     "Not calibrated on faulty runs yet",
     detect=detect,

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -74,6 +75,9 @@ class NameTable(Settings):
     steps: Names = setting((), "columns that count environment steps, best first")
     seconds: Names = setting((), "columns of seconds since the start")
     signals: dict[str, Source] = setting({}, "our signals by what they are made of")
+    stillest: dict[str, str] = setting(
+        {}, "our signals that are one of several of a form (rewards/*/std): that which stays lowest"
+    )
     settings: dict[str, str] = setting({}, "our settings' names there")
     advice: dict[str, str] = setting({}, "how to record what is missing, by signal; 'default'")
 
@@ -89,6 +93,15 @@ class NameTable(Settings):
             if name is not None and fits:
                 found[signal] = name, source
         return found
+
+    def alike(self, present: Iterable[str]) -> dict[str, list[str]]:
+        """For each signal that is one of several of a form: their names, if there are several."""
+        found: dict[str, list[str]] = {signal: [] for signal in self.stillest}
+        for name in present:
+            for signal, form in self.stillest.items():
+                if any(fnmatchcase(name, prefix + form) for prefix in ("", *self.prefixes)):
+                    found[signal].append(name)
+        return {signal: several for signal, several in found.items() if len(several) > 1}
 
     def _as_compared(self, present: Iterable[str]) -> dict[str, str]:
         """Names there, by what they are compared as."""

@@ -234,6 +234,8 @@ class ForeignRun:
             factor = _factor(source, series)
             if factor is not None:
                 signals[signal] = series.times_factor(factor)
+        for signal, several in self.mapping.alike(named).items():
+            signals[signal] = min((named[n] for n in several), key=lambda s: max(s.values))
         used = {name for name, _ in sources.values()}
         for name, series in named.items():
             if name in CATALOGUE:

@@ -1,10 +1,7 @@
-"""A Gymnasium wrapper that checks what an environment promises, step by step.
-
-    env = CheckedEnv(gymnasium.make("MyTask-v0"))              # raises at the first fault
-    env = CheckedEnv(gymnasium.make("MyTask-v0"), on_fault="warn")
+"""Environments held to their promises while they run.
 
 Half of all collapsed runs were taught by a broken environment. Gymnasium's own checker looks at
-construction and at the first step; this one stays. It also warns of what only shows over time and
+construction and at the first step; this one stays. It also tells what only shows over time and
 may be so in a sound environment too: observations that stop changing, and episodes that all
 terminate after the same number of steps, which is often a time limit reported as failure.
 """
@@ -31,7 +28,7 @@ FROZEN = 50  # equal observations running while different actions are played
 SAME_LENGTH = 10  # terminated episodes of one length that look like a time limit
 
 
-class CheckedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
+class ContractEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
     """Checks observations, rewards and ends of episodes; changes nothing."""
 
     def __init__(self, env: gymnasium.Env[Any, Any], *, on_fault: OnFault = "raise") -> None:
