@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from steadyrl.core.coarsen import Columns
 from steadyrl.core.records import number_to_json
 from steadyrl.core.signals import CATALOGUE
-from steadyrl.judging import Recorded
 from steadyrl.store.foreign.run import ForeignRun
+
+if TYPE_CHECKING:
+    from steadyrl.judging import Recorded
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
