@@ -29,12 +29,12 @@ from website.staging import PICTURES, ROOT, hand_written, staged_pages
 PAGES = {page: (ROOT / page).read_text("utf-8") for page in hand_written()}
 NOTES = "docs/from-the-notes.md"
 OF_PYTHON = {  # names of code, not of settings or signals
-    "env.reset", "gymnasium.make", "gymnasium.register", "gymnasium.spaces.flatten", "live.now",
-    "os.system", "run.drive", "safetensors.numpy.save", "torch.func.jvp", "torch.relu",
+    "env.faults", "env.reset", "gymnasium.make", "gymnasium.register", "gymnasium.spaces.flatten",
+    "live.now", "os.system", "run.drive", "safetensors.numpy.save", "torch.func.jvp", "torch.relu",
     "torch.optim",
 }  # fmt: skip
 FILES = re.compile(
-    r".*\.(csv|html|ipynb|json|jsonl|log|md|npz|onnx|pt|py|safetensors|txt|yaml|yml|zip)"
+    r".*\.(bin|csv|html|ipynb|json|jsonl|log|md|npz|onnx|pt|py|safetensors|toml|txt|yaml|yml|zip)"
 )
 
 
