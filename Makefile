@@ -5,7 +5,7 @@ READY := .venv/.ready
 DEMO := .venv/.ready-to-train
 DOCS := .venv/.ready-for-docs
 
-.PHONY: docs demo demo-language test test-slow test-numerics test-mutants test-wheel check check-types check-rest format bench-env bench-speed bench-learning bench-faults bench-overhead bench-foreign bench-public bench-executor bench-ray bench-replay bench-on-policy bench-cloning bench-imitation-env vendor clean help
+.PHONY: docs demo demo-language test test-slow test-numerics test-mutants test-wheel sizes check check-types check-rest format bench-env bench-speed bench-learning bench-faults bench-overhead bench-foreign bench-public bench-executor bench-ray bench-replay bench-on-policy bench-cloning bench-imitation-env vendor clean help
 
 help:
 	@echo "make demo         set up, rescue a collapsed run in about four minutes, write its report"
@@ -15,6 +15,7 @@ help:
 	@echo "make test-numerics the tests with other last digits, as other processors compute them"
 	@echo "make test-mutants how many small faults, put into what judges runs, the tests notice; hours"
 	@echo "make test-wheel   build, twine check, the wheel in empty environments; minutes, needs an index"
+	@echo "make sizes        what every extra takes, installed: megabytes, seconds; an hour, needs an index"
 	@echo "make check        ruff, format, mypy, import directions"
 	@echo "make format       let ruff rewrite"
 	@echo "make vendor       build the viewer's vendored JavaScript and compare it (needs Node)"
@@ -140,6 +141,9 @@ bench-learning: $(READY) bench-env
 
 test-wheel: $(READY)
 	$(BIN)/python -m tests.wheel.run
+
+sizes: $(READY)
+	$(BIN)/python -m tests.wheel.sizes
 
 clean:
 	rm -rf .venv .venv-bench .venv-imitation runs build dist .mypy_cache .ruff_cache .pytest_cache

@@ -243,6 +243,7 @@ def test_the_terminal_is_left_as_it_was_found_also_after_an_error(
 
     def train_until_it_is_interrupted() -> None:
         with shown:
+            shown.observers().begun(Path("runs/mine"))
             shown.observers().step(_step(1, critic__loss=1.0))
             assert shown._frames is not None
             shown._frames.refresh()
@@ -263,6 +264,7 @@ def test_a_terminal_that_is_gone_does_not_disturb_training(
     small_config: Make, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with TrainingProgress("mine", small_config(), console=_console(terminal)) as shown:
+        shown.observers().begun(Path("runs/mine"))
         assert shown._frames is not None
         terminal.gone = True
         monkeypatch.setattr(progress, "FRAME_SECONDS", 0.0)
