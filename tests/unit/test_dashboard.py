@@ -223,7 +223,11 @@ def test_a_step_that_is_written_while_one_looks_arrives_alone(tmp_path: Path) ->
 
 def test_a_rule_has_a_page(tmp_path: Path) -> None:
     answer = client_of(tmp_path).get("/api/rule/D009", headers=HOST)
-    assert "return-collapse" in json.loads(answer.get_data(as_text=True))["title"]
+    page = json.loads(answer.get_data(as_text=True))
+    assert page["title"] == "D009 return collapse"
+    assert "**" not in str(page)  # nothing of Markdown
+    explained = next(block for block in page["blocks"] if block["title"] == "Explained by")
+    assert ["C208", "early-termination-pays"] in explained["rules"]
     assert client_of(tmp_path).get("/api/rule/D999", headers=HOST).status_code == 422
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 from steadyrl.core.errors import SteadyError, StoreError
 from steadyrl.dashboard.folder import Found
@@ -11,8 +12,8 @@ from steadyrl.report.fault_bench import fault_bench_page
 from steadyrl.report.ladder import ladder_page
 from steadyrl.report.rescue import rescue_page
 from steadyrl.report.study import study_page
-from steadyrl.stability.explain import explain, find_rule, headline
-from steadyrl.views.pages import Page, text
+from steadyrl.stability.explain import KINDS, find_rule, headline, sections
+from steadyrl.views.pages import Page, rules, text
 
 PAGES = {
     "rescue": rescue_page,
@@ -46,10 +47,27 @@ def result_said(one: Found) -> dict[str, str]:
     return {"told": said}
 
 
+RULES = re.compile(r"([A-Z]\d{3}) ([a-z0-9-]+)(?:, |$)")
+
+
 def rule_page(identity: str) -> Page:
-    """What a rule looks for and why."""
+    """What a rule looks for and why; other rules that it names lead to their pages."""
     rule = find_rule(identity)
-    paragraphs = [part for part in explain(rule).split("\n\n") if part.strip()]
+    first = headline(rule)
+    blocks = []
+    for title, content in sections(rule):
+        named = RULES.findall(content)
+        if named and RULES.sub("", content) == "":
+            blocks.append(rules(title, named))
+        elif content != first:
+            blocks.append(text(content, title=title))
     return Page(
-        kind="rule", title=f"{rule.id} {rule.name}", blocks=[text(headline(rule), *paragraphs[1:])]
+        kind="rule",
+        title=f"{rule.id} {rule.name.replace('-', ' ')}",
+        headline=KINDS[type(rule)],
+        tone="unknown",
+        told=[first],
+        command=f"steadyrl explain {rule.id}",
+        command_does="the same in a terminal",
+        blocks=blocks,
     )

@@ -40,6 +40,7 @@ def _page(about: Mapping[str, str], found: Mapping[str, Any]) -> Page:
         f"Measured {found['date']} with {found['seeds']} seeds, {found['machine']}, "
         f"commit {found['commit']}."
     )
+    about = {name: said.replace("`", "") for name, said in about.items()}  # of Markdown
     return Page(
         kind="study",
         title=f"Study {found['study']}",

@@ -50,6 +50,11 @@ def items(title: str, lines: Sequence[str]) -> Block:
     return {"type": "items", "title": title, "lines": list(lines)}
 
 
+def rules(title: str, found: Sequence[tuple[str, str]]) -> Block:
+    """Rules by id and name; where there is a server, each leads to its page."""
+    return {"type": "rules", "title": title, "rules": [list(pair) for pair in found]}
+
+
 def code(title: str, content: str) -> Block:
     """A file's content, folded."""
     return {"type": "code", "title": title, "content": content}

@@ -74,6 +74,7 @@ function Block({ block }) {
   if (block.type === "table") return html`<${Table} block=${block} />`;
   if (block.type === "proof") return html`<${Proof} block=${block} />`;
   if (block.type === "charts") return html`<${ChartsBlock} block=${block} />`;
+  if (block.type === "rules") return html`<h2>${block.title}</h2><ul>${block.rules.map(([id, name]) => html`<li><${Rule} id=${id} name=${name} /></li>`)}</ul>`;
   if (block.type === "rates") return html`<${Rates} block=${block} />`;
   if (block.type === "change") return html`<${Change} block=${block} />`;
   if (block.type === "code") return html`<${Fold} title=${block.title}><pre tabindex="0">${block.content}</pre><//>`;

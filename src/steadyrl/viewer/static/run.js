@@ -109,7 +109,7 @@ function Causes({ run, causes, title }) {
     <p>${cause.explanation}</p><${Evidence} run=${run} cause=${cause} />
     ${cause.would_decide && html`<p class="small soft">This would decide: ${cause.would_decide}</p>`}
     <${Remedies} cause=${cause} /></div>`;
-  return html`<h2>${title}</h2>${shown(first)}
+  return html`${title && html`<h2>${title}</h2>`}${shown(first)}
     ${others.length > 0 && html`<${Fold} title=${plural(others.length, "other possible cause")}>${others.map((cause) => html`<div style=${{ marginTop: "10px" }}>${shown(cause)}</div>`)}<//>`}`;
 }
 
@@ -152,7 +152,7 @@ function Rest({ run }) {
   const setting = (one) => html`<tr><td>${one.name}</td><td>${one.value}</td><td>${one.in_preset ?? ""}</td><td>${one.at_first ?? ""}</td></tr>`;
   const settings = (rows) => html`<div class="scroll" tabindex="0"><table class="change"><thead><tr><th>setting</th><th>in this run</th><th>${run.compared_with || "preset"}</th><th>at first</th></tr></thead><tbody>${rows.map(setting)}</tbody></table></div>`;
   return html`
-    ${run.undecided.length > 0 && html`<${Fold} title="The cause is not known; this would decide" open=${run.onset !== null}><ul>${run.undecided.map((text) => html`<li>${text}</li>`)}</ul><//>`}
+    ${run.undecided.length > 0 && run.onset !== null && html`<${Fold} title="The cause is not known; this would decide" open><ul>${run.undecided.map((text) => html`<li>${text}</li>`)}</ul><//>`}
     <${Findings} run=${run} concerns="machine" title="The machine, not the training" />
     ${run.machine_causes.map((cause) => html`<p class="small">${cause.id} ${cause.name.replaceAll("-", " ")}: ${cause.evidence.map((piece) => piece.text).join("; ")}</p>`)}
     ${run.notes.length > 0 && html`<h2>About the record</h2><ul>${run.notes.map((text) => html`<li>${text}</li>`)}</ul>`}
@@ -167,8 +167,10 @@ function Rest({ run }) {
 }
 
 function Run({ run }) {
+  const stands = run.onset !== null;  // something is wrong now
   return html`<${Verdict} page=${run} /><${Main} run=${run} />
-    <${Causes} run=${run} causes=${run.causes} title="Why" />
+    ${stands && html`<${Causes} run=${run} causes=${run.causes} title="Why" />`}
     <${Findings} run=${run} concerns="training" title="What was found" />
+    ${!stands && run.causes.length > 0 && html`<${Fold} title="What may have been behind it" about="it has passed"><${Causes} run=${run} causes=${run.causes} /><//>`}
     <${Signals} run=${run} /><${Rest} run=${run} />`;
 }
