@@ -3,6 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 DEMO := .venv/.ready-to-train
+DOCS := .venv/.ready-for-docs
 
 .PHONY: docs demo demo-language test test-slow test-numerics test-mutants test-wheel check check-types check-rest format bench-env bench-speed bench-learning bench-faults bench-overhead bench-foreign bench-public bench-reliability bench-executor bench-ray bench-replay bench-on-policy bench-cloning bench-imitation-env vendor clean help
 
@@ -17,7 +18,7 @@ help:
 	@echo "make check        ruff, format, mypy, import directions"
 	@echo "make format       let ruff rewrite"
 	@echo "make vendor       build the viewer's vendored JavaScript and compare it (needs Node)"
-	@echo "make docs         generate docs/rules.md from the rules"
+	@echo "make docs         docs/rules.md, and the site in build/site with its links checked"
 	@echo "make bench-faults the fault bench, an hour on two cores; bench-overhead: what watching costs"
 	@echo "make bench-foreign other people's runs: reader, callback, faults; an hour on two cores"
 	@echo "make bench-public RUNS=FOLDER LABELS=FILE  our rules on public runs that somebody labelled"
@@ -45,7 +46,7 @@ demo-language: $(READY)
 	@$(BIN)/steadyrl train language/smollm2
 
 test: check
-	$(BIN)/python -m pytest -n 2 --dist worksteal -q
+	$(BIN)/python -m pytest -n 2 --dist worksteal -q -rs
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist worksteal -q -m slow
@@ -74,8 +75,14 @@ format: $(READY)
 vendor: $(READY)
 	$(BIN)/python vendor/build.py
 
-docs: $(READY)
-	$(BIN)/steadyrl rules --markdown > docs/rules.md
+# What the site needs besides what reads runs: no torch.
+$(DOCS): pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	@touch $@
+
+docs: $(DOCS)
+	$(BIN)/python -m website
 
 bench-env: .venv-bench/.ready
 
@@ -109,6 +116,7 @@ bench-faults: $(READY)
 
 bench-overhead: $(READY)
 	$(BIN)/python benchmarks/overhead_watch.py
+	$(BIN)/python benchmarks/overhead_live.py
 
 bench-foreign: $(READY) bench-env
 	$(BIN)/python benchmarks/read_events.py

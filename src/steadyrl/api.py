@@ -13,8 +13,8 @@ from steadyrl.core.presets import load_config, parse_config, with_own_folder
 from steadyrl.core.records import RunSummary
 from steadyrl.core.run_config import RunConfig
 from steadyrl.environments.given import Given, hand_over
+from steadyrl.guarding import GuardMode, Observers
 from steadyrl.judging import judge
-from steadyrl.scribe import GuardMode, Observers
 from steadyrl.store.reader import RunReader
 from steadyrl.trained import TrainedPolicy, load_policy
 from steadyrl.verdict import Verdict
@@ -67,16 +67,17 @@ def train(
 ) -> Run:
     """Train from the beginning.
 
-    >>> import steadyrl, tempfile
-    >>> run = steadyrl.train(
-    ...     "ppo/cartpole",
-    ...     tempfile.mkdtemp() + "/run",
-    ...     overrides={"total_env_steps": 2048, "evaluation.every": 1024},
-    ... )
-    >>> run.summary.status
-    'finished'
-    >>> run.policy().act([0.0, 0.0, 0.0, 0.0]) in (0, 1)
-    True
+    Examples:
+        >>> import steadyrl, tempfile
+        >>> run = steadyrl.train(
+        ...     "ppo/cartpole",
+        ...     tempfile.mkdtemp() + "/run",
+        ...     overrides={"total_env_steps": 2048, "evaluation.every": 1024},
+        ... )
+        >>> run.summary.status
+        'finished'
+        >>> run.policy().act([0.0, 0.0, 0.0, 0.0]) in (0, 1)
+        True
 
     Args:
         config: a config, a preset's name, a YAML file, or settings as a dictionary.
@@ -86,7 +87,8 @@ def train(
         overrides: settings to change, by their dotted names.
         numbered: if the directory is taken, directory-2, directory-3 ... is it.
         guard: "off", "watch" (report findings), "act" (on something severe go back to the last good
-            checkpoint with an automatic remedy), or "stop".
+            checkpoint with an automatic remedy, or begin anew while nothing was learned), or
+            "stop".
         observers: who else wants to see Steps, findings and actions as they happen.
     """
     return Run(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from steadyrl.core.coarsen import Columns, coarsen, columns_of
+from steadyrl.core.coarsen import Columns, coarsen
 from steadyrl.core.foreign_config import Family, ForeignConfig
 from steadyrl.core.records import Evidence, Finding, Intervention
 from steadyrl.core.run_config import Limits, RunConfig
@@ -24,6 +24,7 @@ from steadyrl.stability.window import Window
 from steadyrl.store.foreign.finding import is_own
 from steadyrl.store.foreign.mapping import load_table, names_of_settings
 from steadyrl.store.foreign.run import ForeignRun
+from steadyrl.store.lock import WriterLock
 from steadyrl.store.reader import RunReader
 from steadyrl.verdict import UNDISTURBED, Verdict
 
@@ -61,8 +62,9 @@ def diagnose(
 ) -> Verdict:
     """What `steadyrl diagnose` finds in one run, ours or another program's.
 
-    >>> steadyrl.diagnose(run).status
-    'finished'
+    Examples:
+        >>> steadyrl.diagnose(run).status
+        'finished'
 
     `limits` are those of the run itself unless others are named. The other options are about runs
     of other programs: what names mean (a built-in table or a YAML file), which algorithm it is, its
@@ -172,7 +174,7 @@ class Observed:
     monitor: Monitor
     indices: list[int]
     block: int
-    columns: Columns | None = None  # of a long run: what was read, for who draws it
+    columns: Columns | None = None  # what was read, for who draws it
 
 
 def observe(store: RunReader, config: RunConfig) -> Observed:
@@ -181,22 +183,15 @@ def observe(store: RunReader, config: RunConfig) -> Observed:
     Of a long run detectors see blocks, for a look at every Step takes them minutes; the window at
     its end is the one that a live monitor has, whatever the length.
     """
-    monitor = Monitor(config)
-    count = store.step_count()
-    if count <= BLOCKS:
-        indices = []
-        for step in store.steps():
-            monitor.observe(step)
-            indices.append(step.index)
-        return Observed(monitor, indices, 1)
-    block = -(-count // BLOCKS)
-    columns = columns_of(store.step_records())
+    monitor, columns = Monitor(config), store.columns()
     if columns is None:
-        return Observed(monitor, [], block)
+        return Observed(monitor, [], 1)
+    block = -(-len(columns) // BLOCKS)
     for step in coarsen(columns, block):
         monitor.observe(step)
-    monitor.window = Window.at_end_of(columns, monitor.window.budget, config.task)
-    return Observed(monitor, [index for index, _, _ in columns.heads], block, columns)
+    if block > 1:
+        monitor.window = Window.at_end_of(columns, monitor.window.budget, config.task)
+    return Observed(monitor, columns.indices.tolist(), block, columns)
 
 
 def _judged(
@@ -247,14 +242,14 @@ def _ending(store: RunReader, summary: Mapping[str, Any], last: int) -> tuple[st
     ended = summary.get("steps")
     if summary and not (isinstance(ended, int) and last > ended):
         return str(summary.get("status")), str(summary.get("message") or "")
-    return ("broken off", "its record has no end") if is_left(store) else ("going", "")
+    return ("broken off", "its record has no end") if is_left(store.path) else ("going", "")
 
 
-def is_left(store: RunReader) -> bool:
+def is_left(run: Path) -> bool:
     """Whether nobody writes it any more."""
-    files = [store.path / name for name in ("steps.jsonl", "events.jsonl")]
+    files = [run / name for name in ("steps.jsonl", "events.jsonl")]
     touched = max((file.stat().st_mtime for file in files if file.exists()), default=0.0)
-    return store.deserted or time.time() - touched >= QUIET_SECONDS
+    return time.time() - touched >= QUIET_SECONDS or WriterLock(run).deserted
 
 
 def _since_last_action(store: RunReader, kind: str) -> list[dict[str, Any]]:

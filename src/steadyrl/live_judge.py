@@ -43,4 +43,4 @@ class LiveJudge:
     def _stamp(self) -> object:
         files = [self._store.path / n for n in ("steps.jsonl", "events.jsonl", "summary.json")]
         stats = [file.stat() if file.exists() else None for file in files]
-        return [(s.st_size, s.st_mtime_ns) if s else None for s in stats], is_left(self._store)
+        return [(s.st_size, s.st_mtime_ns) if s else None for s in stats], is_left(self._store.path)

@@ -1,8 +1,9 @@
 """The one place where trainer, monitor and run directory meet.
 
 `train` starts a run, `resume` continues one exactly, `fork` begins a new run from another's
-checkpoint with settings changed. `drive` consumes the Steps of any of them: the scribe records,
-watches, checkpoints and acts if the guard may; a run stops at an update boundary when asked to.
+checkpoint with settings changed. `drive` consumes the Steps of any of them: each is recorded and
+watched, saved when due and acted upon if the guard may; a run stops at an update boundary when
+asked to.
 Of several processes that train one run only the first does so; the others follow it.
 """
 
@@ -23,10 +24,10 @@ from steadyrl.core.launch import launched
 from steadyrl.core.records import RunSummary
 from steadyrl.core.run_config import RunConfig
 from steadyrl.core.seeding import Generators
+from steadyrl.guarding import NO_ACTIONS, Controls, Guarding
+from steadyrl.guarding import GuardMode as GuardMode
+from steadyrl.guarding import Observers as Observers
 from steadyrl.leading import follow, leading, led, say_ended
-from steadyrl.scribe import NO_ACTIONS, Controls, Scribe
-from steadyrl.scribe import GuardMode as GuardMode
-from steadyrl.scribe import Observers as Observers
 from steadyrl.store.reader import DAMAGE, RunReader
 from steadyrl.store.writer import RunWriter, claim_run_path
 
@@ -125,26 +126,27 @@ def drive(
     acted: Mapping[str, Any] | None = None,
 ) -> RunSummary:
     """Consume Steps until the trainer is done or told to stop. Nothing written is ever lost."""
-    controls, observers = Controls(), observers or Observers()
-    scribe = Scribe(training, store, guard, acted or NO_ACTIONS)
-    status, message = "failed", ""
+    observers, status, message = observers or Observers(), "failed", ""
+    controls = Controls(observers.stopping)
+    watched = Guarding(training, store, guard, acted or NO_ACTIONS)
     try:
+        observers.begun(store.path)
         with interrupts(controls):
             while True:
                 try:
                     for step in led(training, store.path):
-                        findings = scribe.record(step)
+                        findings = watched.record(step)
                         observers.step(step)
-                        scribe.respond(findings, controls, observers)
-                        scribe.stop_when_idle(controls)
-                        scribe.checkpoint_when_due()
+                        watched.respond(findings, controls, observers)
+                        watched.stop_when_idle(controls)
+                        watched.checkpoint_when_due(observers)
                         if controls.stopping:
                             break
                     break
                 except TrainingDiverged as error:
-                    if not scribe.survive(error, controls, observers):
+                    if not watched.survive(error, controls, observers):
                         raise
-        scribe.checkpoint()
+        watched.checkpoint()
         status, message = controls.status, controls.reason
     except KeyboardInterrupt:
         status, message = "interrupted", "stopped at once, between two Steps"
@@ -153,14 +155,14 @@ def drive(
         status = "diverged" if isinstance(error, TrainingDiverged) else "failed"
         message = str(error)
         if status == "failed":
-            _save_what_stands(error, scribe, store)
+            _save_what_stands(error, watched, store)
         else:
             error.add_note(f"where the first bad number comes from: steadyrl replay {store.path}")
         if isinstance(error, OutOfMemory):
-            scribe.tell_memory(error)  # after the checkpoint: a resume leaves it behind
+            watched.tell_memory(error)  # after the checkpoint: a resume leaves it behind
         raise
     finally:
-        summary = scribe.finish(status, message)
+        summary = watched.finish(status, message)
     say_ended(training, store.path, summary)
     return summary
 
@@ -188,12 +190,12 @@ def _save_beginning(training: Training, store: RunWriter, *, step: int, good: bo
     store.save_checkpoint({**training.state_dict(), "guard": NO_ACTIONS}, step=step, good=good)
 
 
-def _save_what_stands(error: SteadyError, scribe: Scribe, store: RunWriter) -> None:
+def _save_what_stands(error: SteadyError, watched: Guarding, store: RunWriter) -> None:
     """After a failure from outside: a checkpoint if the last Step stands, and how to go on."""
     if error.step_undone:
         # Nothing that goes wrong now may hide the failure; older checkpoints are still there.
         with suppress(SteadyError, MemoryError, RuntimeError):
-            scribe.checkpoint()
+            watched.checkpoint()
     if store.checkpoints.steps():
         command = f"steadyrl train --resume {store.path} {error.resume_with}".rstrip()
         error.add_note(f"nothing is lost; when that is mended, continue with: {command}")

@@ -112,11 +112,12 @@ def load_policy(
 ) -> TrainedPolicy:
     """The policy that a run has learned.
 
-    >>> policy = steadyrl.load_policy(run)
-    >>> policy.act([0.0, 0.0, 0.0, 0.0]) in (0, 1)
-    True
-    >>> policy.act([[0.0, 0.0, 0.0, 0.0]] * 5).shape
-    (5,)
+    Examples:
+        >>> policy = steadyrl.load_policy(run)
+        >>> policy.act([0.0, 0.0, 0.0, 0.0]) in (0, 1)
+        True
+        >>> policy.act([[0.0, 0.0, 0.0, 0.0]] * 5).shape
+        (5,)
 
     Args:
         run: the run's folder.

@@ -1,7 +1,11 @@
-"""A headless Chromium of the system; where there is none, the tests say so and are skipped."""
+"""A headless Chromium of the system; where there is none, the tests say so and are skipped.
+
+With BROWSER_TESTS=required (as in .ci/run) they fail instead: what nobody opened is not tested.
+"""
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -12,6 +16,7 @@ from typing import Any
 
 import pytest
 
+REQUIRED = "BROWSER_TESTS"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 Open = Callable[..., Any]
 
@@ -22,7 +27,8 @@ def browser() -> Iterator[Any]:
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     program = next((path for name in BROWSERS if (path := shutil.which(name))), None)
     if program is None:
-        pytest.skip(f"there is no {', '.join(BROWSERS)} on this machine")
+        missing = f"there is no {', '.join(BROWSERS)} on this machine: apt-get install chromium"
+        pytest.fail(missing) if os.environ.get(REQUIRED) == "required" else pytest.skip(missing)
     with playwright.sync_playwright() as started:
         found = started.chromium.launch(executable_path=program, args=["--no-sandbox"])
         yield found
@@ -63,7 +69,10 @@ def _beyond(address: str, complaints: list[str]) -> None:
 def served(folder: Path, port: int = 0) -> Iterator[tuple[str, int]]:
     """A dashboard over a folder in a process of its own, and its address."""
     command = [sys.executable, "-m", "steadyrl", "dashboard", str(folder), "--port", str(port)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    cache = {"XDG_CACHE_HOME": str(folder.parent / f"{folder.name}-cache")}  # never the user's own
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env={**os.environ, **cache}
+    ) as process:
         assert process.stdout is not None
         try:
             address = process.stdout.readline().split()[0]

@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from steadyrl import scribe
+from steadyrl import guarding
 from steadyrl.algorithms.ddpg import ddpg
 from steadyrl.algorithms.ddpg.config import DDPGConfig
 from steadyrl.algorithms.ddpg.signals import inspect
 from steadyrl.core.errors import TrainingDiverged
 from steadyrl.core.records import Diagnosis, Intervention, Step
 from steadyrl.experiments.verify_resume import compare_runs
+from steadyrl.guarding import Guarding
 from steadyrl.run import Observers, fork, resume, train
-from steadyrl.scribe import Scribe
 from steadyrl.stability.controllers.adjustment import Adjustment
 from steadyrl.stability.guard import Action
 from steadyrl.store.files import JsonLines
@@ -71,12 +71,14 @@ def guarded(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
                         return signals | {"q.bound": math.nan}
             return signals
 
-        def choose(_diagnoses: Any, config: Any, _window: Any, _tried: Any) -> Action | None:
+        def choose(
+            _diagnoses: Any, config: Any, _window: Any, _tried: Any, *, severe: bool, anew: bool
+        ) -> Action | None:
             left = [(f"R{n}", r) for n, (_, r) in enumerate(sick) if not _in_force(config, r)]
-            return Action(CAUSE, *left[0]) if left else None
+            return Action(CAUSE, *left[0]) if left and severe else None
 
         monkeypatch.setattr(ddpg, "inspect", poisoned)
-        monkeypatch.setattr(scribe, "choose_action", choose)
+        monkeypatch.setattr(guarding, "choose_action", choose)
 
     return install
 
@@ -112,14 +114,14 @@ class Moments:
         for name in ("rename", "replace", "truncate", "unlink", "rmdir", "mkdir"):
             monkeypatch.setattr(os, name, self._watched(getattr(os, name)))
         monkeypatch.setattr(JsonLines, "append", self._watched(JsonLines.append))
-        going_back = Scribe._go_back
+        going_back = Guarding._go_back
 
-        def watched(scribe: Scribe, action: Intervention) -> None:
+        def watched(run: Guarding, action: Intervention) -> None:
             self._looking = True
-            going_back(scribe, action)
+            going_back(run, action)
             self._looking = False
 
-        monkeypatch.setattr(Scribe, "_go_back", watched)
+        monkeypatch.setattr(Guarding, "_go_back", watched)
 
     def _watched(self, operation: Callable[..., Any]) -> Callable[..., Any]:
         def operate(*arguments: Any, **settings: Any) -> Any:
@@ -201,7 +203,7 @@ def test_a_kill_before_the_guard_has_answered_to_a_finding_does_not_spare_it_the
         raise Killed
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scribe, "ask_all", die)
+        patch.setattr(guarding, "ask_all", die)
         with pytest.raises(Killed):
             train(config, tmp_path / "broken", guard="act")
     resume(tmp_path / "broken")
@@ -221,7 +223,7 @@ def test_what_the_guard_and_controllers_change_stands_in_the_events_after_two_re
         noise = {2: 0.12, 5: 0.15, 7: 0.17, 9: 0.19}.get(window.step.index)
         return Adjustment({"noise_std": noise}, because="asked for") if noise else None
 
-    monkeypatch.setattr(scribe, "CONTROLLERS", (control,))
+    monkeypatch.setattr(guarding, "CONTROLLERS", (control,))
     train(config, tmp_path / "run", guard="act")
     assert _changes(tmp_path / "run") == [
         ("noise_std", 0.12, 2),

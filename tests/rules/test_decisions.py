@@ -50,10 +50,22 @@ def test_the_guard_never_tries_a_remedy_twice() -> None:
 
 
 def test_the_guard_takes_only_what_is_automatic_and_changes_something() -> None:
-    assert REMEDIES["R303"].safety != "automatic"
-    assert _chosen([_diagnosis("R303", "R301")]) == "R301"
+    assert REMEDIES["R313"].safety != "automatic"
+    assert _chosen([_diagnosis("R313", "R301")]) == "R301"
     low = config_of("ddpg", {"learning_rate": 1e-6})
     assert choose_action([_diagnosis("R301")], low, Window(), set()) is None
+
+
+@pytest.mark.parametrize("identity", ["R303", "R337"])
+def test_the_guard_may_quieten_rewards_but_only_where_it_may_begin_anew(identity: str) -> None:
+    family = {"R303": "ddpg", "R337": "ppo"}[identity]
+    window = Window()
+    window.append(Step(1, 1, 0.0, {"td.target_std": 1e5, "q.mean": -1e5}))
+    loud, config = [_diagnosis(identity)], config_of(family, {})
+    assert choose_action(loud, config, window, set()) is None
+    action = choose_action(loud, config, window, set(), anew=True)
+    assert action is not None
+    assert action.anew
 
 
 def test_the_guard_passes_over_what_the_machine_lacks() -> None:

@@ -161,7 +161,8 @@ def test_a_finding_is_as_severe_as_what_was_seen(
 STILL: Signals = {"train.updates": [0.0, 1.0, 2.0, 3.0], "actor.update_ratio": 0.0}
 SAID: list[tuple[str, Signals, str]] = [
     ("D002", {**STILL, "actor.gradient_norm": 0.0}, "its gradient is zero"),
-    ("D002", {**STILL, "actor.gradient_norm": 1.0}, "although it has a gradient"),
+    ("D002", {**STILL, "actor.gradient_norm": 1e-9}, "is as good as zero (1.0e-09)"),
+    ("D002", {**STILL, "actor.gradient_norm": 1.1e-9}, "although it has a gradient"),
     ("D009", {"eval.return_mean": [*GAINED, 39.0, 38.0, 30.0]}, "to 30: 70% of the gain is lost"),
     ("D017", {"observation.constant_share": [1.0] * 3}, "the observation never changes"),
     ("D017", {"observation.constant_share": [0.7] * 3}, "70% of it never changes"),

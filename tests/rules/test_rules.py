@@ -31,6 +31,8 @@ from tests.rules.traces import (
     TOTAL_ENV_STEPS,
     TRACES,
     Trace,
+    Value,
+    after,
     trace,
     trace_of,
 )
@@ -334,6 +336,23 @@ def test_a_consequence_is_not_reported_as_a_cause_of_its_own() -> None:
         monitor.observe(step)
     assert {finding.rule for finding in monitor.findings} >= {"D018", "D005", "D006"}
     assert [diagnosis.cause for diagnosis in monitor.diagnose()] == ["C206"]
+
+
+def test_a_policy_frozen_by_its_own_certainty_is_not_called_detached_from_its_optimiser() -> None:
+    """CartPole at a rate of 0.1: the entropy is gone at once, and then the gradient is 1e-13."""
+    monitor = Monitor(config_of("ppo", {"learning_rate": 0.1}))
+    changes: dict[str, Value] = {
+        "policy__entropy_share": after(2, 0.9, 1e-11),
+        "policy__kl": after(3, 2.0, 0.0),
+        "policy__update_ratio": after(12, 1e-3, 0.0),
+        "policy__gradient_norm": 1e-13,
+        "eval__return_mean": 9.3,
+    }
+    for step in trace_of(changes):
+        monitor.observe(step)
+    found = {finding.rule for finding in monitor.findings}
+    assert "D002" in found
+    assert monitor.diagnose()[0].cause == "C241"
 
 
 def test_without_a_confident_cause_the_answer_is_unknown() -> None:

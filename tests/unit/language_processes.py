@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 import torch
 
-from steadyrl import scribe
+from steadyrl import guarding
 from steadyrl.algorithms.common.training import prepare
 from steadyrl.algorithms.language.learner import LanguageLearner
 from steadyrl.algorithms.language.ppo import estimate, find_gradient, sample
@@ -121,7 +121,9 @@ def interrupted(folder: Path) -> None:
 def diverged(folder: Path) -> None:
     """The last process loses its weights in the third update; the guard goes back and remedies."""
 
-    def slower(*_: Any) -> Action:
+    def slower(*_: Any, severe: bool, anew: bool) -> Action | None:
+        if not severe:
+            return None
         cause = Diagnosis(
             cause="C201",
             name="too-fast",
@@ -137,7 +139,7 @@ def diverged(folder: Path) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         _fail_in_the_last_process(patch, TrainingDiverged("not a number"))
-        patch.setattr(scribe, "choose_action", slower)
+        patch.setattr(guarding, "choose_action", slower)
         settings = config(folder, **GRPO, evaluation={"episodes": 0})
         train(settings, folder / "healed", guard="act")
 

@@ -17,8 +17,8 @@ from steadyrl.environments import atari
 from steadyrl.environments.envs import Envs
 from steadyrl.environments.evaluate import evaluate
 from steadyrl.experiments.verify_resume import compare_runs
+from steadyrl.guarding import Observers
 from steadyrl.run import resume, train
-from steadyrl.scribe import Observers
 
 LEFT = 3
 

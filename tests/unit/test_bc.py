@@ -21,10 +21,10 @@ from steadyrl.core.presets import parse_config
 from steadyrl.experience.demonstration_files import write_npz
 from steadyrl.experience.demonstrations import Demonstrations, made
 from steadyrl.experiments.verify_resume import compare_runs
+from steadyrl.guarding import Observers
 from steadyrl.maths.likelihood import terms, terms_and_slopes
 from steadyrl.nets.module import ModuleNetwork
 from steadyrl.run import resume, train
-from steadyrl.scribe import Observers
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.probes import ask_all
 from steadyrl.store.reader import RunReader

@@ -43,6 +43,9 @@ REMEDIES = {
         remedy("R2", "automatic", {"tau": 0.2}),
         remedy("R3", "automatic", None),
         remedy("R4", "on_request", {"tau": 0.4}),
+        remedy("R9", "automatic", {"reward_scale": 0.1}),  # only where a run forks
+        remedy("R10", "automatic", {"hidden_sizes": (8,)}),  # only at the start
+        replace(remedy("R11", "automatic", {"tau": 0.3}), restart=True),
         remedy("R5", "advice", {"tau": 0.7, "batch_size": 64, "environment.id": "Y-v0"}),
         remedy("R6", "advice", {"tau": 0.5}),
         remedy("R7", "advice", {"gradient_clip": 2.0}),
@@ -83,6 +86,34 @@ def test_the_first_untried_automatic_remedy_of_the_likeliest_cause_is_chosen(
     diagnoses = [diagnosis(f"C{n}", *names) for n, names in enumerate(remedies)]
     action = choose_action(diagnoses, CONFIG, Window(), tried)
     assert (action.remedy if action else None) == chosen
+
+
+@pytest.mark.parametrize(
+    ("remedies", "severe", "anew", "chosen"),
+    [
+        (("R9", "R2"), True, False, "R2"),  # what was learned would be lost
+        (("R11", "R2"), True, False, "R2"),
+        (("R9", "R2"), True, True, "R9"),
+        (("R11", "R2"), True, True, "R11"),
+        (("R10", "R2"), True, True, "R2"),  # another network is another run
+        (("R2",), False, True, None),  # nothing severe: training goes on as it is
+        (("R2", "R9"), False, True, "R9"),  # unless beginning anew costs nothing
+        (("R2", "R9"), False, False, None),
+    ],
+)
+def test_a_remedy_that_begins_anew_is_chosen_only_where_that_is_allowed(
+    remedies: tuple[str, ...], severe: bool, anew: bool, chosen: str | None
+) -> None:
+    found = [diagnosis("C1", *remedies)]
+    action = choose_action(found, CONFIG, Window(), set(), severe=severe, anew=anew)
+    assert (action.remedy if action else None) == chosen
+    assert action is None or action.anew == (chosen != "R2")
+
+
+def test_an_unlikely_cause_is_no_reason_to_begin_anew_unless_something_severe_happened() -> None:
+    unlikely = [replace(diagnosis("C1", "R9"), confidence=0.74)]
+    assert choose_action(unlikely, CONFIG, Window(), set(), severe=False, anew=True) is None
+    assert choose_action(unlikely, CONFIG, Window(), set(), severe=True, anew=True) is not None
 
 
 def test_what_the_machine_lacks_no_remedy_is_chosen_for() -> None:

@@ -31,8 +31,8 @@ from steadyrl.experience.demonstrations import made
 from steadyrl.experiments.noise import measure_noise
 from steadyrl.experiments.preflight import preflight
 from steadyrl.experiments.reenactment import reenact
+from steadyrl.guarding import Observers
 from steadyrl.run import fork, resume, train
-from steadyrl.scribe import Observers
 from steadyrl.store.reader import RunReader
 from tests.conftest import Countdown
 

@@ -152,3 +152,21 @@ def test_a_finding_has_passed_only_if_the_run_stands_well_and_the_rule_is_silent
         window.ended = True
         assert {finding.rule for finding in found} == {"D007"}
         assert passed(rules, found, window) == gone
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, MOST - 1, MOST, MOST + 1, 127, 128, 129, 1000, 20_000])
+def test_blocks_that_are_filled_at_once_are_those_of_values_one_by_one(count: int) -> None:
+    values = NOISE[:count].copy()
+    values[3::17] = np.nan
+    takens = 10.0 * np.arange(1, count + 1, dtype=np.float64)
+    one_by_one = Blocks()
+    for taken, value in zip(takens.tolist(), values.tolist(), strict=True):
+        one_by_one.append(taken, value)
+    at_once, expected = Blocks.filled(takens, values), one_by_one
+    assert (at_once.count, at_once.size) == (expected.count, expected.size)
+    for values_of in ("ends", "means", "sizes", "squares"):
+        found, known = getattr(at_once.course(), values_of), getattr(expected.course(), values_of)
+        np.testing.assert_allclose(found, known, rtol=1e-9, atol=1e-12)
+    at_once.append(1e6, 1.5)  # and both go on alike
+    expected.append(1e6, 1.5)
+    np.testing.assert_allclose(at_once.course().means, expected.course().means, atol=1e-12)

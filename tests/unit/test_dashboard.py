@@ -13,9 +13,11 @@ import pytest
 from werkzeug.test import Client
 
 from steadyrl.core.records import Step
+from steadyrl.dashboard.access import Access
 from steadyrl.dashboard.fleet import Fleet, group_of, worst_first
 from steadyrl.dashboard.folder import DEPTH, Folder
 from steadyrl.dashboard.live import follow_run
+from steadyrl.dashboard.looking import Looks
 from steadyrl.dashboard.server import HEADERS, Dashboard
 from steadyrl.judging import open_run
 from steadyrl.store.writer import RunWriter
@@ -34,7 +36,7 @@ def fleet_of(folder: Path) -> Fleet:
 
 
 def client_of(folder: Path) -> Client:
-    return Client(Dashboard(fleet_of(folder), ["127.0.0.1:8700"]))
+    return Client(Dashboard(fleet_of(folder), Access(frozenset({"127.0.0.1:8700"}))))
 
 
 def rows_of(folder: Path) -> list[dict[str, Any]]:
@@ -205,7 +207,7 @@ def test_a_step_that_is_written_while_one_looks_arrives_alone(tmp_path: Path) ->
         store.append_step(step)
     one = next(iter(Folder(tmp_path).look().values()))
     added = Step(6, 1200, 6.0, {"critic.loss": 7.0, "q.mean": float("nan")})
-    stream = follow_run(one, sleep=lambda _: store.append_step(added))
+    stream = follow_run(one, Looks(), sleep=lambda _: store.append_step(added))
     (first, whole), (second, news) = _messages(stream, 2)
     stream.close()  # type: ignore[attr-defined]
     store.close()

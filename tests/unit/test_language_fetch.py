@@ -11,6 +11,7 @@ import pytest
 
 from steadyrl.cli.main import main
 from steadyrl.core.errors import ConfigError, EnvironmentFault
+from steadyrl.core.places import cache_folder
 from steadyrl.environments.language import fetch
 
 
@@ -69,7 +70,7 @@ def test_the_cache_follows_the_environment(tmp_path: Path, monkeypatch: pytest.M
     assert fetch.fetch_smollm2() == tmp_path / "steadyrl" / "smollm2-135m-instruct"
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setattr(Path, "home", lambda: tmp_path / "home")
-    assert fetch.cache_folder() == tmp_path / "home" / ".cache" / "steadyrl"
+    assert cache_folder() == tmp_path / "home" / ".cache" / "steadyrl"
 
 
 def test_a_download_that_is_not_the_right_one_is_refused_and_nothing_kept(

@@ -19,11 +19,11 @@ from steadyrl.core.errors import ConfigError, TrainingDiverged
 from steadyrl.core.presets import load_config, parse_config
 from steadyrl.environments.envs import Envs
 from steadyrl.experiments.verify_resume import compare_runs
+from steadyrl.guarding import Observers
 from steadyrl.maths.advantages import advantages
 from steadyrl.nets.convolutional import ConvNetwork
 from steadyrl.nets.dense import DenseNetwork
 from steadyrl.run import resume, train
-from steadyrl.scribe import Observers
 from steadyrl.store.reader import RunReader
 
 

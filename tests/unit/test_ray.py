@@ -15,7 +15,7 @@ from steadyrl.core.errors import ConfigError
 from steadyrl.experiments.executor import LocalExecutor, RayExecutor
 from steadyrl.experiments.trials import Trial, run_trial, run_trials
 from steadyrl.experiments.verify_resume import compare_runs
-from steadyrl.scribe import Scribe
+from steadyrl.guarding import Guarding
 
 Make = Callable[..., DDPGConfig]
 
@@ -39,7 +39,7 @@ def address() -> Iterator[str]:
 
 def die_after_the_first_checkpoint(trial: Trial) -> None:
     """Once per trial directory the worker is killed right after it saved something."""
-    original = Scribe.checkpoint
+    original = Guarding.checkpoint
 
     def checkpoint(self: Any) -> None:
         original(self)
@@ -48,11 +48,11 @@ def die_after_the_first_checkpoint(trial: Trial) -> None:
             marker.touch()
             os.kill(os.getpid(), signal.SIGKILL)
 
-    Scribe.checkpoint = checkpoint  # type: ignore[method-assign]
+    Guarding.checkpoint = checkpoint  # type: ignore[method-assign]
     try:
         run_trial(trial)
     finally:
-        Scribe.checkpoint = original  # type: ignore[method-assign]
+        Guarding.checkpoint = original  # type: ignore[method-assign]
 
 
 def _trials(config: DDPGConfig, folder: Path) -> list[Trial]:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from steadyrl.algorithms.ddpg.config import DDPGConfig
 from steadyrl.judging import open_run
+from steadyrl.report.blocks import curve as block_curve
 from steadyrl.report.html import write_report
-from steadyrl.report.terminal import curve as block_curve
 from steadyrl.run import train
 from tests.unit.pages import page_data
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from steadyrl.store.files import JsonLines
 from steadyrl.store.tail import Tail
 
 
@@ -63,3 +65,26 @@ def test_a_file_that_was_cut_back_and_went_on_is_read_anew(tmp_path: Path) -> No
     assert _seen(tail) == ([1], True)
     file.unlink()
     assert _seen(tail) == ([], True)
+
+
+@pytest.mark.parametrize("size", [4 << 20, 8 << 20])
+def test_a_line_too_long_to_be_read_is_passed_over_in_little_memory(
+    size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("steadyrl.store.tail.LONGEST", 1 << 18)
+    monkeypatch.setattr("steadyrl.store.tail.BLOCK", 1 << 16)
+    monkeypatch.setattr("steadyrl.store.lines.LONGEST", 1 << 18)
+    file = tmp_path / "x.jsonl"
+    file.write_bytes(_lines(1).encode() + b'{"n": "' + b"x" * size + b'"}\n' + _lines(2).encode())
+    tracemalloc.start()
+    tail = _tail(file)
+    assert _seen(tail) == ([1, 2], False)
+    lines = JsonLines(file)
+    assert [record["n"] for record in lines] == [1, 2]
+    assert lines.damaged == 1
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 2 << 20
+    with file.open("a") as stream:
+        stream.write(_lines(3))
+    assert _seen(tail) == ([3], False)

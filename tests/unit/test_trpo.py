@@ -22,11 +22,11 @@ from steadyrl.core.records import Step
 from steadyrl.environments.envs import Envs
 from steadyrl.experience.rollout import Samples
 from steadyrl.experiments.verify_resume import compare_runs
+from steadyrl.guarding import Observers
 from steadyrl.maths.losses import normalised
 from steadyrl.maths.trust_region import SearchResult, conjugate_gradient, line_search, no_direction
 from steadyrl.nets.dense import DenseNetwork
 from steadyrl.run import resume, train
-from steadyrl.scribe import Observers
 from steadyrl.stability.controllers.trust_region import adjust
 from steadyrl.stability.window import Window
 from steadyrl.store.reader import RunReader

@@ -71,27 +71,24 @@ def _tell(line: str) -> None:
 
 def _print(results: dict[str, Any]) -> None:
     from rich.console import Console
-    from rich.table import Table
+    from rich.markup import escape
 
-    console = Console(highlight=False)
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for title in ("figure", "development", "test", "all"):
-        table.add_column(title)
-    for name in results["all"]:
-        table.add_row(
-            name.replace("_", " "),
-            *(_cell(results[p][name]) for p in ("development", "test", "all")),
-        )
-    console.print(table)
+    from steadyrl.report.fitting import print_table
+
+    console, parts = Console(highlight=False), ("development", "test", "all")
+    figures = [
+        (name.replace("_", " "), *(escape(_cell(results[part][name])) for part in parts))
+        for name in results["all"]
+    ]
+    print_table(console, ("figure", *parts), figures)
     console.print()
-    faults = Table(box=None, padding=(0, 2, 0, 0))
-    for title in ("fault", "runs", "effective", "caught", "named first", "answers"):
-        faults.add_column(title)
+    faults = []
     for name, row in results["by_fault"].items():
         answers = ", ".join(f"{cause} {count}" for cause, count in row["answers"].items())
         counts = (str(row[key]) for key in ("runs", "effective", "caught", "top_1"))
-        faults.add_row(name, *counts, answers)
-    console.print(faults)
+        faults.append((name, *counts, answers))
+    titles = ("fault", "runs", "effective", "caught", "named first", "answers")
+    print_table(console, titles, faults)
     for arm, rate in results.get("repair", {}).items():
         if isinstance(rate, dict):
             console.print(f"repaired by {arm}: {_cell(rate)}")

@@ -41,18 +41,19 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     else:
         from rich.console import Console
         from rich.markup import escape
-        from rich.table import Table
+
+        from steadyrl.report.fitting import print_table
 
         console = Console(highlight=False)
         for phase in PHASES:
-            table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
-            for line in lines:
-                if line.phase == phase:
-                    seen = f"[dim]{escape(line.seen)}[/]"
-                    table.add_row(MARKS[line.passed], line.statement, seen)
-            if table.row_count:
+            rows = [
+                (MARKS[line.passed], escape(line.statement), f"[dim]{escape(line.seen)}[/]")
+                for line in lines
+                if line.phase == phase
+            ]
+            if rows:
                 console.print(f"[bold]{phase}[/]")
-                console.print(table)
+                print_table(console, ("", "", ""), rows, header=False)
         failed = sum(line.passed is False for line in lines)
         asked = sum(line.passed is not None for line in lines)
         console.print(f"{asked - failed} of {asked} passed, {len(lines) - asked} not measured")

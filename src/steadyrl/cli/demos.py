@@ -100,9 +100,9 @@ def _make(arguments: argparse.Namespace) -> int:
 
 def _print_rows(rows: Sequence[tuple[str, str]]) -> None:
     from rich.console import Console
-    from rich.table import Table
+    from rich.markup import escape
 
-    table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
-    for name, value in rows:
-        table.add_row(name, value)
-    Console(highlight=False).print(table)
+    from steadyrl.report.fitting import print_table
+
+    told = [(escape(name), escape(value)) for name, value in rows]
+    print_table(Console(highlight=False), ("", ""), told, header=False)

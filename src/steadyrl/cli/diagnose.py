@@ -14,7 +14,7 @@ from steadyrl.cli.following import follow
 from steadyrl.cli.recorded import ABOUT_RUNS, add_limits_flag, add_run_flags, open_runs
 from steadyrl.core.errors import ConfigError
 from steadyrl.judging import Recorded, judge
-from steadyrl.report.findings import print_verdict, verdict_table
+from steadyrl.report.findings import print_verdict, print_verdicts
 from steadyrl.store.foreign.proposing import proposed
 from steadyrl.store.foreign.run import ForeignRun
 
@@ -72,7 +72,7 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
         for verdict in verdicts if len(verdicts) <= MANY else ():
             print_verdict(verdict, console, verbose=arguments.verbose)
         if len(verdicts) > 1:
-            console.print(verdict_table(verdicts))
+            print_verdicts(verdicts, console)
     return int(arguments.strict and any(v.headline not in FINE for v in verdicts))
 
 

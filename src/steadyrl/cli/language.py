@@ -51,7 +51,8 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
 
 
 def _fetch(arguments: argparse.Namespace) -> int:
-    from steadyrl.environments.language.fetch import cache_folder, fetch_smollm2
+    from steadyrl.core.places import cache_folder
+    from steadyrl.environments.language.fetch import fetch_smollm2
     from steadyrl.store.files import disk_errors
 
     with disk_errors(arguments.to or cache_folder()):

@@ -41,15 +41,12 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
         sys.stdout.write(json.dumps({"runs": told, "page": str(page)}) + "\n")
         return 0
     from rich.console import Console
-    from rich.table import Table
+    from rich.markup import escape
 
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("")
-    for run in found:
-        table.add_column(run.run)
-    for title, *cells in zip(head(arguments.levels), *(row(run) for run in found), strict=True):
-        if title != "run":
-            table.add_row(title, *cells)
-    Console(highlight=False).print(table)
+    from steadyrl.report.fitting import print_table
+
+    rows = zip(head(arguments.levels), *(row(run) for run in found), strict=True)
+    told = [tuple(map(escape, cells)) for cells in rows if cells[0] != "run"]
+    print_table(Console(highlight=False), ("", *(run.run for run in found)), told)
     sys.stdout.write(f"curves: {page}\n")
     return 0

@@ -86,43 +86,44 @@ def _say(line: str) -> None:
 
 def _print(report: NoiseReport) -> None:
     from rich.console import Console
-    from rich.table import Table
+    from rich.markup import escape
+
+    from steadyrl.report.fitting import print_table, say
 
     console = Console(highlight=False)
-    console.print(
-        f"[bold]{report.run}[/] at {report.taken:,} {report.unit}, {report.content:,} samples "
-        f"to draw from, batch {report.batch_size:,}",
-        soft_wrap=True,
+    say(
+        console,
+        f"[bold]{escape(report.run)}[/] at {report.taken:,} {report.unit}, {report.content:,} "
+        f"samples to draw from, batch {report.batch_size:,}",
     )
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for title in ("part", "micro-batches", "noise scale (95 %)", "signal |G|^2 (95 %)"):
-        table.add_column(title)
+    rows = []
     for part in report.parts:
         noise = part.noise
         scale = "no measurable signal"
         if noise.measurable:
             scale = f"{noise.scale:,.0f} ({noise.scale_low:,.0f} to {noise.scale_high:,.0f})"
         signal = f"{noise.signal:.3g} ({noise.signal_low:.3g} to {noise.signal_high:.3g})"
-        table.add_row(part.part, _drawn(part.scheme), scale, signal)
-    console.print(table)
+        rows.append((part.part, _drawn(part.scheme), scale, signal))
+    print_table(
+        console, ("part", "micro-batches", "noise scale (95 %)", "signal |G|^2 (95 %)"), rows
+    )
     console.print()
     for part in report.parts:
         if part.advice is not None and part.scheme == "drawn":
-            console.print(f"{part.part}: {part.advice.sentence}", soft_wrap=True)
-    variances = Table(box=None, padding=(0, 2, 0, 0))
-    for title in ("part", "batch", "gradient variance (95 %)"):
-        variances.add_column(title)
-    for row in report.variances:
-        figures = f"{row.variance:.3g} ({row.low:.3g} to {row.high:.3g})"
-        variances.add_row(row.part, f"{row.batch_size:,}", figures)
-    console.print(variances)
+            say(console, f"{part.part}: {escape(part.advice.sentence)}")
+    variances = [
+        (row.part, f"{row.batch_size:,}", f"{row.variance:.3g} ({row.low:.3g} to {row.high:.3g})")
+        for row in report.variances
+    ]
+    print_table(console, ("part", "batch", "gradient variance (95 %)"), variances)
     for ratio in report.ratios:
         if math.isnan(ratio.ratio):
-            console.print(f"{ratio.part}: no noise at {ratio.larger:,}, so there is no ratio to it")
+            say(console, f"{ratio.part}: no noise at {ratio.larger:,}, so there is no ratio to it")
             continue
-        console.print(
+        say(
+            console,
             f"{ratio.part}: {ratio.smaller:,} is {ratio.ratio:.2f} ({ratio.low:.2f} to "
-            f"{ratio.high:.2f}) times as noisy as {ratio.larger:,}; 1/N says {ratio.expected:g}"
+            f"{ratio.high:.2f}) times as noisy as {ratio.larger:,}; 1/N says {ratio.expected:g}",
         )
 
 

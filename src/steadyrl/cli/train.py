@@ -20,7 +20,7 @@ from steadyrl.core.presets import load_config
 if TYPE_CHECKING:
     from steadyrl.core.records import RunSummary
     from steadyrl.core.run_config import RunConfig
-    from steadyrl.scribe import Observers
+    from steadyrl.guarding import Observers
 
 EPILOG = """\
 CONFIG is a preset name (see 'steadyrl presets') or a YAML file.
@@ -44,7 +44,8 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
         "--guard",
         choices=["off", "watch", "act"],
         help="watch: report findings (default; a resumed run keeps its guard); act: on something "
-        "severe go back to the last good checkpoint and try an automatic remedy",
+        "severe go back to the last good checkpoint and try an automatic remedy; while nothing "
+        "was learned it may also begin anew",
     )
     parser.add_argument(
         "--log", choices=["wandb"], help="beside the run's own files: Weights & Biases"
@@ -102,7 +103,7 @@ def _resume(arguments: argparse.Namespace, overrides: dict[str, object]) -> int:
         sys.stderr.write(f"warning: {path}: {problem}\n")
     config = store.config_in_force().replaced(overrides)
     with (
-        TrainingProgress(path.name, config, quiet=arguments.quiet) as progress,
+        TrainingProgress(path.name, config, quiet=arguments.quiet, past=store.steps) as progress,
         mirrored(arguments.log, path, config, progress.observers()) as (observers, tell),
     ):
         summary = resume(path, overrides=overrides, observers=observers, guard=arguments.guard)

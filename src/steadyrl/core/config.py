@@ -110,10 +110,15 @@ class LiveConfig(Generic[C]):
         """The settings in force; frozen."""
         return self._now
 
-    def change(self, name: str, value: Any, *, step: int, because: str) -> Change:
-        """Set one (dotted) setting from the next update on, and record why."""
+    def change(
+        self, name: str, value: Any, *, step: int, because: str, anew: bool = False
+    ) -> Change:
+        """Set one (dotted) setting from the next update on, and record why.
+
+        `anew`: training stands at its very beginning, where it may be whatever a fork may change.
+        """
         when = changes_when(type(self._now), name)
-        if when != "live":
+        if when == "start" or (when == "fork" and not anew):
             raise ConfigError(f"{name} cannot change while training: it may only {_WORDS[when]}.")
         before = dict(flatten(self._now.plain())).get(name)
         self._now = self._now.replaced({name: value})

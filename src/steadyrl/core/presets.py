@@ -32,8 +32,9 @@ def preset_text(name: str) -> str:
 def load_config(source: str | Path, overrides: Mapping[str, Any] | None = None) -> RunConfig:
     """A config from a preset name (`ddpg/stage1`) or a YAML file, with dotted overrides.
 
-    >>> load_config("ppo/cartpole", {"seed": 3, "environment.count": 4}).seed
-    3
+    Examples:
+        >>> load_config("ppo/cartpole", {"seed": 3, "environment.count": 4}).seed
+        3
 
     Modules of one's own are looked for beside the file, then in the current folder; where they
     were found is written into the config, so that a resume finds them from anywhere.

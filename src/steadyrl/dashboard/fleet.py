@@ -5,18 +5,20 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from steadyrl.core.errors import SteadyError
 from steadyrl.dashboard.folder import Folder, Found
-from steadyrl.judging import open_run
-from steadyrl.views.brief import Brief, brief
+from steadyrl.dashboard.looking import Looks, Stamp, heard, stamp
 
 EVERY = 1.0  # seconds between two looks at the disk
 WALK = 5.0  # seconds between two searches for new runs
+SHARE = 10  # times as long as a verdict takes: until a run that grew is judged again
+RECENT = 600.0  # seconds; runs that were silent for longer are looked at in turns
+TURNS = 10
 RUNS = ("run", "foreign")
 UNKNOWN: dict[str, Any] = {
     "tone": "",
@@ -31,7 +33,6 @@ UNKNOWN: dict[str, Any] = {
     "budget": 0,
 }
 ORDER = {"bad": 0, "doubtful": 1, "unknown": 2, "": 3, "good": 4}
-Stamp = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Row:
     name: str
     kind: str
     heard: float
-    brief: Brief | None = None
+    said: Mapping[str, Any] | None = None
     problem: str = ""
 
     def to_json(self) -> dict[str, Any]:
@@ -52,29 +53,31 @@ class Row:
             said["headline"] = "cannot be read"
         elif self.kind not in RUNS:
             said["headline"] = self.kind
-        if self.brief:
-            said = self.brief.to_json()
         return {
             "id": self.id,
             "name": self.name,
             "group": group_of(self.name),  # its name without the seed
             "kind": self.kind,
             **said,
+            **(self.said or {}),
         }
 
 
 class Fleet:
     """The rows, kept fresh by one thread; readers take what is there."""
 
-    def __init__(self, folder: Folder) -> None:
-        self.folder = folder
+    def __init__(self, folder: Folder, looks: Looks | None = None) -> None:
+        self.folder, self.looks = folder, looks or Looks()
         self.found: dict[str, Found] = {}
         self.rows: dict[str, Row] = {}
         self.version = 0
         self._changed: dict[str, int] = {}  # by id: the version of its row
-        self._stamps: dict[str, Stamp] = {}
+        self._stamps: dict[str, Stamp] = {}  # as they were when it was judged
+        self._now: dict[str, Stamp] = {}  # as they are
         self._wanted: list[str] = []
-        self._walked = -WALK
+        self._watchers = 0
+        self._walked = self._looked = -WALK
+        self._turn = 0
         self._lock = threading.Lock()
 
     def start(self) -> None:
@@ -84,6 +87,17 @@ class Fleet:
     def wanted(self, ids: Iterable[str]) -> None:
         """Rows that somebody sees: they are judged first."""
         self._wanted = list(ids)
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Somebody looks: runs that grow are judged again as long as that is so."""
+        with self._lock:
+            self._watchers += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._watchers -= 1
 
     def since(self, version: int) -> tuple[int, list[dict[str, Any]], list[str]]:
         """Rows that changed after a version, and the ids of all there are."""
@@ -97,18 +111,27 @@ class Fleet:
 
     def renew(self, most: int | None = None) -> int:
         """Find what is new, judge what has grown; returns how many runs were judged."""
-        if time.monotonic() - self._walked >= WALK:
+        now = time.monotonic()
+        if now - self._walked >= WALK:
             self._search()
             self._walked = time.monotonic()
-        stale = self._stale()
-        for identity in stale[:most]:
+        if now - self._looked >= EVERY:
+            self._look()
+            self._looked = time.monotonic()
+        stale = self._stale()[:most]
+        for identity in stale:
             self._judge(self.found[identity])
-        return len(stale[:most])
+        return len(stale)
 
     def _forever(self) -> None:
         while True:
-            if not self.renew(most=4):
+            begun = time.monotonic()
+            fresh = any(identity not in self._stamps for identity in self._now)
+            judged = self.renew(most=4)
+            if not judged:
                 time.sleep(EVERY)
+            elif not fresh:  # whoever trains beside it has the better right to the processor
+                time.sleep(max(EVERY, SHARE * (time.monotonic() - begun)))
 
     def _search(self) -> None:
         found = self.folder.look()
@@ -117,11 +140,23 @@ class Fleet:
             for identity in gone:
                 del self.rows[identity]
                 self._stamps.pop(identity, None)
+                self._now.pop(identity, None)
             self.version += bool(gone)
             self.found = found
             for identity, one in found.items():
                 if identity not in self.rows:
-                    self._put(Row(identity, one.name, one.kind, _heard(one)))
+                    self._now[identity] = stamp(one)
+                    self._put(Row(identity, one.name, one.kind, heard(self._now[identity])))
+
+    def _look(self) -> None:
+        """At every run that was heard of lately, and at the others in turns."""
+        self._turn += 1
+        lately = time.time() - RECENT
+        seen = set(self._wanted)
+        for number, (identity, one) in enumerate(self.found.items()):
+            recent = heard(self._now[identity]) >= lately or identity in seen
+            if recent or (number + self._turn) % TURNS == 0:
+                self._now[identity] = stamp(one)
 
     def _put(self, row: Row) -> None:
         self.version += 1
@@ -129,22 +164,28 @@ class Fleet:
         self._changed[row.id] = self.version
 
     def _stale(self) -> list[str]:
-        """Runs that grew since they were judged: those on somebody's screen first, then newest."""
-        stale = {i for i, one in self.found.items() if stamp(one) != self._stamps.get(i)}
-        seen = [identity for identity in self._wanted if identity in stale]
-        rest = sorted(stale - set(seen), key=lambda i: -self.rows[i].heard)
-        return [*seen, *rest]
+        """Runs to judge: those on somebody's screen first, then what nobody judged yet, newest.
+
+        What has grown since is judged again only while somebody looks.
+        """
+        new = {i for i in self.found if i not in self._stamps}
+        grown = set()
+        if self._watchers:
+            grown = {i for i, known in self._stamps.items() if self._now.get(i, known) != known}
+        first = [i for i in self._wanted if i in new or i in grown]
+        rest = (new | grown) - set(first)
+        return [*first, *sorted(rest, key=lambda i: (i in grown, -self.rows[i].heard))]
 
     def _judge(self, one: Found) -> None:
-        self._stamps[one.id] = stamp(one)
+        self._stamps[one.id] = self._now[one.id] = stamp(one)
         said, problem = None, ""
         if one.kind in RUNS:
             try:
-                said = brief(open_run(one.path))
+                said = self.looks.brief(one)
             except (SteadyError, OSError, ValueError, KeyError, TypeError) as error:
                 problem = str(error)
         with self._lock:
-            self._put(Row(one.id, one.name, one.kind, _heard(one), said, problem))
+            self._put(Row(one.id, one.name, one.kind, heard(self._now[one.id]), said, problem))
 
 
 def worst_first(rows: Collection[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -155,29 +196,3 @@ def worst_first(rows: Collection[dict[str, Any]]) -> list[dict[str, Any]]:
 def group_of(name: str) -> str:
     """A run's name without its seed."""
     return re.sub(r"[-_ ]?seed[-_ ]?\d+", "", name, flags=re.IGNORECASE) or name
-
-
-def stamp(one: Found) -> Stamp:
-    """What changes when a run grows."""
-    if one.kind == "run":
-        files = [one.path / name for name in ("steps.jsonl", "events.jsonl", "summary.json")]
-    elif one.kind == "foreign":
-        try:
-            files = sorted(file for file in one.path.iterdir() if file.is_file())
-        except OSError:
-            files = []
-    else:
-        files = [one.path / f"{one.kind}.json"]
-    return tuple(_size_and_time(file) for file in files)
-
-
-def _heard(one: Found) -> float:
-    return max((time_ns for _, time_ns in stamp(one)), default=0) / 1e9
-
-
-def _size_and_time(file: Path) -> tuple[int, int]:
-    try:
-        about = file.stat()
-    except OSError:
-        return 0, 0
-    return about.st_size, about.st_mtime_ns

@@ -6,85 +6,105 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from steadyrl.core.coarsen import Columns
 from steadyrl.core.records import number_to_json
-from steadyrl.dashboard.fleet import stamp
 from steadyrl.dashboard.folder import Found
-from steadyrl.judging import open_run
-from steadyrl.live_judge import LiveJudge
-from steadyrl.store.intact import is_step
-from steadyrl.store.reader import RunReader
-from steadyrl.store.tail import Tail
+from steadyrl.dashboard.looking import Looks, stamp
+from steadyrl.store.step_columns import StepColumns
 from steadyrl.viewer.frame import plain
+from steadyrl.views.curves import POINTS
 from steadyrl.views.run import run_view
 
-EVERY = 1.0
-JUDGED_EVERY = 3.0  # seconds between two verdicts on a run that goes on
+EVERY = 0.5  # seconds between two looks at the disk
+JUDGED_EVERY = 3.0  # seconds between two verdicts on a run that goes on, at least
+SHARE = 20  # times as long as a verdict takes: what is left for the training that is watched
 QUIET = 15.0  # seconds after which a word is sent, to notice who has left
+STILL_HERE = ": still here\n\n"
 Sleep = Callable[[float], None]
 
 
-def event(kind: str, data: Any) -> str:
-    """One message of a stream."""
-    return f"event: {kind}\ndata: {plain(data)}\n\n"
+def event(kind: str, data: str) -> str:
+    """One message of a stream: its data are JSON."""
+    return f"event: {kind}\ndata: {data}\n\n"
 
 
-def follow_run(one: Found, sleep: Sleep = time.sleep) -> Iterator[str]:
+def follow_run(one: Found, looks: Looks, sleep: Sleep = time.sleep) -> Iterator[str]:
     """The whole run, then its new Steps, and now and then what is said of it."""
-    store = open_run(one.path)
-    if not isinstance(store, RunReader):
-        yield from _follow_foreign(one, sleep)
-        return
-    tail = Tail(one.path / "steps.jsonl", is_step)
-    judge = LiveJudge(store)
-    tail.new()
-    judge.judged()
-    yield event("run", run_view(store, one.name).to_json())
-    told = spoken = time.monotonic()
-    pending = False
-    while True:
-        records, rewound = tail.new()
-        now = time.monotonic()
-        if rewound:
-            yield event("run", run_view(RunReader.open(one.path), one.name).to_json())
-            told = spoken = now
-        elif records:
-            yield event("steps", steps_added(records))
-            spoken, pending = now, True
-        if now - told >= JUDGED_EVERY and (judge.judged() is not None or pending):
-            told, spoken, pending = now, now, False
-            yield event("view", _without_curves(RunReader.open(one.path), one.name))
-        if now - spoken >= QUIET:
-            spoken = now
-            yield ": still here\n\n"
-        sleep(EVERY)
-
-
-def _follow_foreign(one: Found, sleep: Sleep) -> Iterator[str]:
-    """Of other programs' logs all is read again when they grow: they have no common form."""
-    known = None
+    known = stamp(one)
+    count, page = looks.page(one)
+    yield event("run", page)
+    follower = _Follower(one, looks, count)
     spoken = time.monotonic()
     while True:
+        sleep(EVERY)
         now = stamp(one)
-        if now != known:
-            known, spoken = now, time.monotonic()
-            yield event("run", run_view(open_run(one.path), one.name).to_json())
+        messages = follower.news(changed=now != known)
+        known = now
+        if messages:
+            spoken = time.monotonic()
+            yield from messages
         elif time.monotonic() - spoken >= QUIET:
             spoken = time.monotonic()
-            yield ": still here\n\n"
-        sleep(5 * EVERY)
+            yield STILL_HERE
 
 
-def steps_added(records: list[dict[str, Any]]) -> dict[str, Any]:
+class _Follower:
+    """Remembers what a page has been told."""
+
+    def __init__(self, one: Found, looks: Looks, count: int) -> None:
+        self._one, self._looks = one, looks
+        self._steps: StepColumns | None = None  # read when the run grows
+        self._count = self._drawn = count  # Steps that were sent; that the curves are made of
+        self._due = time.monotonic() + JUDGED_EVERY
+        self._pending = False  # something has changed since the last verdict
+
+    def news(self, *, changed: bool) -> list[str]:
+        """What to say now."""
+        self._pending |= changed
+        messages = []
+        if changed and self._one.kind == "run":
+            added = self._added()
+            if added is None:  # another past: all is told anew
+                self._drawn, self._due = -POINTS, 0.0
+            elif len(added):
+                messages.append(event("steps", plain(steps_added(added))))
+        if self._pending and time.monotonic() >= self._due:
+            messages.append(self._judged())
+        return messages
+
+    def _added(self) -> Columns | None:
+        """Steps since the last look; None if the record went back."""
+        if self._steps is None:
+            self._steps = self._looks.steps(self._one)
+        rewound = self._steps.renew()
+        if rewound or self._steps.count < self._count:
+            return None
+        added = self._steps.since(self._count)
+        self._count = self._steps.count
+        return added
+
+    def _judged(self) -> str:
+        """The verdict as it stands; with the curves, where they have grown too long or changed."""
+        begun = time.monotonic()
+        store = self._looks.opened(self._one, self._steps)
+        view = run_view(store, self._one.name).to_json()
+        self._pending = False
+        whole = self._one.kind != "run" or self._count - self._drawn > POINTS
+        if whole:
+            if self._steps is not None:
+                self._count = self._drawn = self._steps.count
+        else:
+            del view["curves"]
+        ended = time.monotonic()
+        self._due = ended + max(JUDGED_EVERY, SHARE * (ended - begun))
+        return event("run" if whole else "view", plain(view))
+
+
+def steps_added(columns: Columns) -> dict[str, Any]:
     """New values by signal: where, and what; text where it is no number."""
-    added: dict[str, dict[str, list[Any]]] = {}
-    for record in records:
-        for name, value in record["signals"].items():
-            series = added.setdefault(name, {"x": [], "y": []})
-            series["x"].append(record["taken"])
-            series["y"].append(number_to_json(float(value)))
-    return {"taken": records[-1]["taken"], "signals": added}
-
-
-def _without_curves(store: RunReader, name: str) -> dict[str, Any]:
-    view = run_view(store, name).to_json()
-    return {key: value for key, value in view.items() if key != "curves"}
+    added = {}
+    for name, (positions, values) in columns.signals.items():
+        if len(positions):
+            y = [number_to_json(value) for value in values.tolist()]
+            added[name] = {"x": columns.takens[positions].tolist(), "y": y}
+    return {"taken": int(columns.takens[-1]), "signals": added}

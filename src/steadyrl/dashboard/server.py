@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import time
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import Any
 
-from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
+from werkzeug.exceptions import HTTPException, NotFound
 from werkzeug.routing import Map, Rule
 from werkzeug.wrappers import Request, Response
 
 from steadyrl.core.errors import SteadyError
-from steadyrl.dashboard.fleet import Fleet, worst_first
-from steadyrl.dashboard.live import EVERY, QUIET, event, follow_run
+from steadyrl.dashboard.access import Access
+from steadyrl.dashboard.fleet import EVERY, Fleet, worst_first
+from steadyrl.dashboard.live import QUIET, STILL_HERE, event, follow_run
 from steadyrl.dashboard.results import result_page, rule_page
-from steadyrl.judging import open_run
 from steadyrl.viewer.frame import plain, render_shell, script, style
 from steadyrl.views.pages import Page
-from steadyrl.views.run import run_view
 
 COMPARED = 30  # runs on one page
 HEADERS = {
@@ -54,14 +56,14 @@ ROUTES = Map(
 class Dashboard:
     """A WSGI application over one folder."""
 
-    def __init__(self, fleet: Fleet, hosts: Iterable[str]) -> None:
-        self.fleet, self.hosts = fleet, frozenset(hosts)
+    def __init__(self, fleet: Fleet, access: Access) -> None:
+        self.fleet, self.access = fleet, access
 
     def __call__(self, environ: Any, start_response: Any) -> Iterable[bytes]:
         """Answer, or refuse: whatever it is, with the same headers."""
         request = Request(environ)
         try:
-            response = self._refusal(request) or self._answer(request)
+            response = self.access.refusal(request) or self._answer(request)
         except HTTPException as error:
             response = Response(f"{error.code} {error.name}\n", status=error.code)
         except SteadyError as error:
@@ -69,18 +71,6 @@ class Dashboard:
         for name, value in HEADERS.items():
             response.headers[name] = value
         return response(environ, start_response)
-
-    def _refusal(self, request: Request) -> Response | None:
-        """Other hosts' names (a page elsewhere that resolves to us), other sites, other methods."""
-        if request.environ.get("HTTP_HOST", "") not in self.hosts:
-            return Response("this dashboard is for this machine only\n", status=403)
-        if request.method not in ("GET", "HEAD"):
-            raise MethodNotAllowed(["GET", "HEAD"])
-        site = request.headers.get("Sec-Fetch-Site", "none")
-        opened = request.headers.get("Sec-Fetch-Mode") == "navigate"
-        if site not in ("same-origin", "none") and not opened:
-            return Response("only its own pages may ask\n", status=403)
-        return None
 
     def _answer(self, request: Request) -> Response:
         endpoint, values = ROUTES.bind_to_environ(request.environ).match()
@@ -90,17 +80,18 @@ class Dashboard:
     def _shell(self, _: Request, **_name: str) -> Response:
         return Response(render_shell("steadyrl"), mimetype="text/html")
 
-    def _script(self, _: Request) -> Response:
-        return Response(script(), mimetype="text/javascript")
+    def _script(self, request: Request) -> Response:
+        return _packed(request, script(), "text/javascript")
 
-    def _style(self, _: Request) -> Response:
-        return Response(style(), mimetype="text/css")
+    def _style(self, request: Request) -> Response:
+        return _packed(request, style(), "text/css")
 
     def _fleet(self, request: Request) -> Response:
         if visible := request.args.get("visible"):
             self.fleet.wanted(visible.split(",")[:200])
         version, rows, _ = self.fleet.since(0)
-        return _json({"version": version, "rows": worst_first(rows), **self._about()})
+        found = {"version": version, "rows": worst_first(rows), **self._about()}
+        return _packed(request, plain(found), JSON)
 
     def _about(self) -> dict[str, Any]:
         skipped = [list(pair) for pair in self.fleet.folder.skipped.items()]
@@ -111,55 +102,69 @@ class Dashboard:
         found = [one for identity in ids if (one := self.fleet.get(identity))]
         if not found:
             raise NotFound
-        views = [run_view(open_run(one.path), one.name) for one in found]
-        return _json(Page(kind="runs", title=f"{len(views)} runs", runs=views).to_json())
+        views = [json.loads(self.fleet.looks.page(one)[1]) for one in found]
+        page = Page(kind="runs", title=f"{len(views)} runs").to_json()
+        return _packed(request, plain({**page, "runs": views}), JSON)
 
-    def _result(self, _: Request, identity: str) -> Response:
+    def _result(self, request: Request, identity: str) -> Response:
         one = self.fleet.get(identity)
         if one is None:
             raise NotFound
-        return _json(result_page(one).to_json())
+        return _packed(request, plain(result_page(one).to_json()), JSON)
 
-    def _rule(self, _: Request, identity: str) -> Response:
-        return _json(rule_page(identity).to_json())
+    def _rule(self, request: Request, identity: str) -> Response:
+        return _packed(request, plain(rule_page(identity).to_json()), JSON)
 
     def _fleet_stream(self, _: Request) -> Response:
         return _stream(self._fleet_news())
 
     def _fleet_news(self) -> Iterator[str]:
-        version, rows, ids = self.fleet.since(0)
-        yield event("fleet", {"rows": worst_first(rows), **self._about()})
-        known, spoken = set(ids), time.monotonic()
-        while True:
-            version, rows, ids = self.fleet.since(version)
-            gone = sorted(known - set(ids))
-            known = set(ids)
-            if rows or gone:
-                spoken = time.monotonic()
-                yield event("rows", {"rows": rows, "gone": gone, "now": time.time()})
-            elif time.monotonic() - spoken >= QUIET:
-                spoken = time.monotonic()
-                yield ": still here\n\n"
-            time.sleep(EVERY)
+        with self.fleet.watched():
+            version, rows, ids = self.fleet.since(0)
+            yield event("fleet", plain({"rows": worst_first(rows), **self._about()}))
+            known, spoken = set(ids), time.monotonic()
+            while True:
+                version, rows, ids = self.fleet.since(version)
+                gone = sorted(known - set(ids))
+                known = set(ids)
+                if rows or gone:
+                    spoken = time.monotonic()
+                    yield event("rows", plain({"rows": rows, "gone": gone, "now": time.time()}))
+                elif time.monotonic() - spoken >= QUIET:
+                    spoken = time.monotonic()
+                    yield STILL_HERE
+                time.sleep(EVERY)
 
     def _run_stream(self, _: Request, identity: str) -> Response:
         one = self.fleet.get(identity)
         if one is None:
             raise NotFound
-        return _stream(follow_run(one))
+        return _stream(follow_run(one, self.fleet.looks))
 
 
 JSON = "application/json"
 
 
-def _json(value: Any) -> Response:
-    return Response(plain(value), mimetype=JSON)
+SMALL = 1000  # bytes that are not worth packing
+
+
+def _packed(request: Request, text: str, mimetype: str) -> Response:
+    """Text that may come through a slow tunnel."""
+    content = text.encode(errors="replace")
+    if len(content) < SMALL or not request.accept_encodings["gzip"]:
+        return Response(content, mimetype=mimetype)
+    squeeze = _squeezed if mimetype != JSON else _squeezed_once
+    return Response(squeeze(content), mimetype=mimetype, headers={"Content-Encoding": "gzip"})
+
+
+def _squeezed_once(content: bytes) -> bytes:
+    return gzip.compress(content, compresslevel=4, mtime=0)
+
+
+@lru_cache(maxsize=4)
+def _squeezed(content: bytes) -> bytes:
+    return gzip.compress(content, mtime=0)
 
 
 def _stream(messages: Iterator[str]) -> Response:
     return Response(messages, mimetype="text/event-stream")
-
-
-def hosts_of(port: int) -> list[str]:
-    """The names under which this machine may be asked for."""
-    return [f"{name}:{port}" for name in ("127.0.0.1", "localhost")]

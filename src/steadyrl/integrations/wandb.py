@@ -16,7 +16,7 @@ from steadyrl.core.errors import ConfigError
 from steadyrl.core.records import Finding, Intervention, RunSummary, Step
 from steadyrl.core.run_config import RunConfig
 from steadyrl.core.signals import CATALOGUE
-from steadyrl.scribe import Observers
+from steadyrl.guarding import Observers
 
 PROJECT = "steadyrl"
 IDENTITY = "wandb-id"  # in the run's folder: a resumed run goes on with its own page

@@ -14,7 +14,6 @@ goes on.
 from __future__ import annotations
 
 import atexit
-import difflib
 import math
 import os
 import sys
@@ -25,7 +24,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from steadyrl.core.catalogue import CATALOGUE
 from steadyrl.core.errors import SteadyError
 from steadyrl.core.final import final_mean
 from steadyrl.core.foreign_config import Family
@@ -33,12 +31,13 @@ from steadyrl.core.machine import MachineMeter
 from steadyrl.core.records import Diagnosis, Finding, RunSummary, Step
 from steadyrl.core.run_config import Limits
 from steadyrl.integrations.about import About, config_of, say_on_stderr
+from steadyrl.integrations.intake import Intake
 from steadyrl.judging import add_unseen
 from steadyrl.stability.detectors.non_finite import RULE as NON_FINITE
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.prescribe import prescriptions
 from steadyrl.stability.remedies import REMEDIES
-from steadyrl.store.foreign.mapping import OWN, NameTable, load_table, names_of_settings, telling
+from steadyrl.store.foreign.mapping import OWN, NameTable, load_table, names_of_settings
 from steadyrl.store.writer import RunWriter, claim_run_path
 
 T = TypeVar("T")
@@ -76,16 +75,15 @@ class Watch:
         known = about or About(
             family=family, total_env_steps=total_env_steps, settings=settings, limits=limits
         )
-        self._names = names if isinstance(names, NameTable) else load_table(names)
+        table = names if isinstance(names, NameTable) else load_table(names)
+        self._intake = Intake(table, say)
         self._say = say
-        self._told: set[str] = set()
         self.path = Path(path)
-        self.config = config_of(known, self._names)
+        self.config = config_of(known, table)
         self._store: RunWriter | None = None
         self._began = time.monotonic()
         self._last: Step | None = None
         self._returns: list[float] = []
-        self._past: dict[str, list[float]] = {}
         self.broken = False  # an error of our own: then nothing is watched any more
         self._monitor = Monitor(self.config)
         self._machine: MachineMeter | None = None
@@ -95,7 +93,7 @@ class Watch:
 
     def log(self, taken: int, values: Mapping[str, Any]) -> list[Finding]:
         """Take what was measured now; returns (and tells) what is newly found."""
-        return self.guarded(lambda: self._log(taken, values), [])
+        return self.guarded(lambda: self._take(taken, self._intake.signals(values)), [])
 
     def record(self, taken: int, signals: Mapping[str, float]) -> list[Finding]:
         """Take signals under our own names, as they are."""
@@ -117,14 +115,6 @@ class Watch:
                 "training goes on. Please report it."
             )
             return otherwise
-
-    def _log(self, taken: int, values: Mapping[str, Any]) -> list[Finding]:
-        numbers = {name: v for name, value in values.items() if (v := self._number(name, value))}
-        given = {name: found[0] for name, found in numbers.items()}
-        signals = self._names.translate(given, self._past)
-        signals = {name: v for name, v in signals.items() if name in CATALOGUE or telling(name)}
-        self._advise(numbers, signals)
-        return self._take(taken, signals)
 
     def _take(self, taken: int, signals: Mapping[str, float]) -> list[Finding]:
         machine = self._machine.read() if self._machine else {}
@@ -264,28 +254,6 @@ class Watch:
                 self._store.close()
             self._store = None
             self._say(f"{error} Watching goes on, but nothing more is recorded.")
-
-    def _number(self, name: str, value: Any) -> tuple[float] | None:
-        try:
-            return (float(value),)
-        except (TypeError, ValueError, RuntimeError, OverflowError):
-            self._once(name, f"'{name}' is left out: {type(value).__name__} is no number.")
-            return None
-
-    def _advise(self, given: Mapping[str, Any], used: Mapping[str, float]) -> None:
-        """Say once which names are not understood."""
-        if self._names is not OWN:  # another program logs much that no rule asks for
-            return
-        for name in given:
-            if name not in used:
-                near = difflib.get_close_matches(name, CATALOGUE, n=1)
-                hint = f" Did you mean '{near[0]}'?" if near else ""
-                self._once(name, f"'{name}' is no signal and is left out.{hint}")
-
-    def _once(self, key: str, line: str) -> None:
-        if key not in self._told:
-            self._told.add(key)
-            self._say(line)
 
     def _summary(self, status: Any, message: str) -> RunSummary:
         last = self._last or Step(0, 0, 0.0, {})

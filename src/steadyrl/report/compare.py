@@ -8,8 +8,8 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape as plain
-from rich.table import Table
 
+from steadyrl.report.fitting import print_table, say
 from steadyrl.viewer.frame import write_page
 from steadyrl.views.pages import Block, Page, chart, charts, table
 
@@ -27,14 +27,9 @@ def print_comparison(folder: Path, report: Path) -> None:
         (STEADINESS, _steadiness(story)),
         (CONTRAST, _contrasts(story)),
     ):
-        grid = Table(box=None, padding=(0, 2, 0, 0))
-        for title in head:
-            grid.add_column(title, overflow="fold")
-        for row in rows:
-            grid.add_row(*map(plain, row))
         console.print()
-        console.print(grid)
-    console.print(f"\n[bold]{plain(story['message'])}[/]", soft_wrap=True)
+        print_table(console, head, [tuple(map(plain, row)) for row in rows])
+    say(console, f"\n[bold]{plain(story['message'])}[/]")
     console.print(f"report  {report}", soft_wrap=True, markup=False)
 
 

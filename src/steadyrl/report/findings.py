@@ -9,10 +9,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
-from rich.table import Table
 
 from steadyrl.core.records import Diagnosis, Finding, Intervention, told_change
 from steadyrl.core.traits import Unit
+from steadyrl.report.fitting import EVIDENCE, print_table, say
 from steadyrl.stability.diagnose import deciding
 from steadyrl.stability.remedies import REMEDIES
 from steadyrl.verdict import Verdict
@@ -23,11 +23,7 @@ COLORS = {"severe": "red", "warning": "yellow", "note": "cyan"}
 def print_verdict(verdict: Verdict, console: Console, *, verbose: bool = False) -> None:
     """One run in full; `verbose` names every signal that was not measured."""
     source = f"  [dim]({escape(verdict.source)})[/]" if verdict.source else ""
-    console.print(
-        f"[bold]{escape(verdict.run)}[/]  {escape(verdict.sentence)}{source}",
-        highlight=False,
-        soft_wrap=True,
-    )
+    say(console, f"[bold]{escape(verdict.run)}[/]  {escape(verdict.sentence)}{source}")
     for line in head(verdict):
         console.print(Padding(f"[dim]{escape(line)}[/]", (0, 0, 0, 2)), highlight=False)
     for intervention in verdict.interventions:
@@ -44,9 +40,9 @@ def print_verdict(verdict: Verdict, console: Console, *, verbose: bool = False) 
         print_findings(verdict.machine, console, verdict.unit)
         print_diagnoses(verdict.machine_diagnoses, console, verdict.changes)
     for problem in verdict.problems:
-        console.print(f"  [yellow]log[/] {escape(problem)}", highlight=False, soft_wrap=True)
+        say(console, f"  [yellow]log[/] {escape(problem)}")
     if verdict.settings_changed:
-        console.print(f"[dim]{escape(told_settings(verdict))}[/]", highlight=False, soft_wrap=True)
+        say(console, f"[dim]{escape(told_settings(verdict))}[/]")
     if verdict.block > 1:
         console.print(f"[dim]detectors looked at blocks of {verdict.block} Steps[/]")
     if verdict.unmeasured and verdict.steps:
@@ -73,7 +69,7 @@ def _print_history(verdict: Verdict, console: Console) -> None:
     at = [f"{verdict.unit.one} {f.taken:,}: " for f in verdict.history]
     told = [a + text for a, text in zip(at, passed, strict=True)]
     for line in [*verdict.standing.told_dips(verdict.unit), *told]:
-        console.print(f"  [dim]passed  {escape(line)}[/]", highlight=False, soft_wrap=True)
+        say(console, f"  [dim]passed  {escape(line)}[/]")
 
 
 def told_settings(verdict: Verdict) -> str:
@@ -90,35 +86,30 @@ def _print_unmeasured(verdict: Verdict, console: Console, verbose: bool) -> None
     if not verdict.advice:
         listed = f": {', '.join(names)}" if verbose else rest
         said = f"{blind} rules could not look for want of {len(names)} signals{listed}"
-        console.print(f"[dim]{said}[/]", highlight=False, soft_wrap=True)
+        say(console, f"[dim]{said}[/]")
         return
     console.print(f"[dim]{blind} rules could not look; to let them:[/]", highlight=False)
     for text in dict.fromkeys(verdict.advice.values()):
         wanted = [name for name in names if verdict.advice.get(name) == text]
-        console.print(f"[dim]  {escape(text)}[/]", highlight=False, soft_wrap=True)
+        say(console, f"[dim]  {escape(text)}[/]")
         gives = ", ".join(wanted) if verbose else f"{len(wanted)} signals{rest}"
-        console.print(f"[dim]      gives {gives}[/]", highlight=False, soft_wrap=True)
+        say(console, f"[dim]      gives {gives}[/]")
         rest = ""
 
 
 def print_intervention(intervention: Intervention, console: Console) -> None:
     """What the guard did, and on which finding."""
-    console.print(
-        f"  [magenta]{escape(intervention.sentence)}[/]: {escape(intervention.because)}",
-        highlight=False,
-        soft_wrap=True,
-    )
+    say(console, f"  [magenta]{escape(intervention.sentence)}[/]: {escape(intervention.because)}")
 
 
 def print_findings(findings: Sequence[Finding], console: Console, unit: Unit) -> None:
     """Finding by finding, in order of appearance."""
     for finding in findings:
         color = COLORS[finding.severity]
-        console.print(
+        say(
+            console,
             f"  [{color}]{unit.one} {finding.taken:>9,}  {finding.rule} {finding.name}[/]  "
             f"{escape(finding.message)}",
-            highlight=False,
-            soft_wrap=True,
         )
 
 
@@ -133,20 +124,20 @@ def print_diagnoses(
             highlight=False,
         )
         for text in diagnosis.evidence_for:
-            console.print(f"      for      {escape(text)}", highlight=False, soft_wrap=True)
+            say(console, f"      for      {escape(text)}", hanging=EVIDENCE)
         for text in diagnosis.evidence_against:
-            console.print(f"      against  {escape(text)}", highlight=False, soft_wrap=True)
+            say(console, f"      against  {escape(text)}", hanging=EVIDENCE)
         for identity in diagnosis.remedies:
             remedy = REMEDIES[identity]
             safety = remedy.safety.replace("_", " ")
-            console.print(
+            say(
+                console,
                 f"      remedy   {identity} {remedy.name} ({safety}): "
                 f"{escape((changes or {}).get(identity, remedy.effect))}",
-                highlight=False,
-                soft_wrap=True,
+                hanging=EVIDENCE,
             )
     if undecided := deciding(diagnoses):
-        console.print(f"  {escape(undecided)}", highlight=False, soft_wrap=True)
+        say(console, f"  {escape(undecided)}")
 
 
 def _onset(verdict: Verdict) -> str:
@@ -158,20 +149,15 @@ def _onset(verdict: Verdict) -> str:
     return f"{min(steps):,}"
 
 
-def verdict_table(verdicts: Sequence[Verdict]) -> Table:
+def print_verdicts(verdicts: Sequence[Verdict], console: Console) -> None:
     """Many runs, a line each."""
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for title in ("run", "verdict", "since", "cause", "confidence"):
-        table.add_column(title, overflow="fold")
+    rows = []
     paths = [Path(verdict.run).absolute() for verdict in verdicts]
     shared = Path(os.path.commonpath([path.parent for path in paths]))
     for verdict, path in zip(verdicts, paths, strict=True):
         first = verdict.diagnoses[0] if verdict.diagnoses else None
-        table.add_row(
-            escape(str(path.relative_to(shared))),
-            verdict.headline,
-            _onset(verdict),
-            f"{first.cause} {first.name}" if first else ("unknown" if verdict.findings else ""),
-            f"{first.confidence:.2f}" if first else "",
-        )
-    return table
+        cause = f"{first.cause} {first.name}" if first else "unknown" if verdict.findings else ""
+        confidence = f"{first.confidence:.2f}" if first else ""
+        name = escape(str(path.relative_to(shared)))
+        rows.append((name, verdict.headline, _onset(verdict), cause, confidence))
+    print_table(console, ("run", "verdict", "since", "cause", "confidence"), rows)

@@ -8,8 +8,8 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape as plain
-from rich.table import Table
 
+from steadyrl.report.fitting import print_table, say
 from steadyrl.report.html import view_runs
 from steadyrl.report.numbers import number
 from steadyrl.store.paths import resolve
@@ -24,22 +24,17 @@ def print_ladder(folder: Path, report: Path) -> None:
     """The table, what failed and why, and the recommendation."""
     story = _story(folder)
     console = Console(highlight=False)
-    grid = Table(box=None, padding=(0, 2, 0, 0))
-    for title in HEAD:
-        grid.add_column(title, overflow="fold")
-    for row in _rows(story):
-        grid.add_row(*map(plain, row))
     console.print(f"\n[bold]{plain(story['config'])}[/], {plain(story['gates'])} gates")
-    console.print(grid)
+    print_table(console, HEAD, [tuple(map(plain, row)) for row in _rows(story)])
     for rung in story["rungs"]:
         if rung["cause"] or rung["evidence"]:
             failed = plain(f"{rung['decision']}. {_failed(rung)}")
-            console.print(f"\nbatch {rung['batch_size']:,}: {failed}")
+            say(console, f"\nbatch {rung['batch_size']:,}: {failed}")
             if rung["cause"]:
                 console.print(f"  cause  [bold]{plain(rung['cause'])}[/]")
             for sentence in rung["evidence"]:
-                console.print(f"  {plain(sentence)}", soft_wrap=True)
-    console.print(f"\n[bold]{plain(story['message'])}[/]", soft_wrap=True)
+                say(console, f"  {plain(sentence)}")
+    say(console, f"\n[bold]{plain(story['message'])}[/]")
     if (folder / "recommended.yaml").exists():
         console.print(f"config  {folder / 'recommended.yaml'}", soft_wrap=True, markup=False)
     console.print(f"report  {report}", soft_wrap=True, markup=False)

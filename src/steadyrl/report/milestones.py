@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from steadyrl.core.coarsen import Columns, columns_of
+from steadyrl.core.coarsen import Columns
 from steadyrl.core.records import Step
 from steadyrl.store.reader import RunReader
 from steadyrl.viewer.frame import write_page
@@ -120,10 +120,7 @@ def row(found: Milestones) -> list[str]:
 def write_milestones(runs: Sequence[Path], levels: Sequence[float], output: Path) -> Path:
     """The table and the curves as one page."""
     found = measure_all(runs, levels)
-    columns = {
-        one.run: columns_of(RunReader.open(run).step_records())
-        for one, run in zip(found, runs, strict=True)
-    }
+    columns = {one.run: RunReader.open(run).columns() for one, run in zip(found, runs, strict=True)}
     drawn = []
     for title, about, name, window in CURVES:
         series = [_line(run, held, name, window) for run, held in columns.items() if held]
@@ -139,8 +136,8 @@ def _line(run: str, columns: Columns, name: str, window: int) -> dict[str, Any] 
     if name not in columns.signals:
         return None
     positions, values = columns.signals[name]
-    taken = np.array([head[1] for head in columns.heads], dtype=np.float64)
-    return {"name": run, **curve(taken[positions], _smoothed(values, window)).to_json()}
+    taken = columns.takens[positions].astype(np.float64)
+    return {"name": run, **curve(taken, _smoothed(values, window)).to_json()}
 
 
 def _smoothed(values: np.ndarray[Any, Any], window: int) -> np.ndarray[Any, Any]:

@@ -9,8 +9,8 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape as plain
-from rich.table import Table
 
+from steadyrl.report.fitting import EVIDENCE, print_table, say
 from steadyrl.report.html import view_runs
 from steadyrl.report.numbers import number
 from steadyrl.store.paths import resolve
@@ -26,31 +26,30 @@ def print_rescue(folder: Path, report: Path) -> None:
     """Cause, what was tried, whether it is proved."""
     story = read_story(folder)
     console = Console(highlight=False)
-    console.print(
-        f"\n[bold]{plain(story['status'].upper())}[/]  {plain(story['message'])}", soft_wrap=True
-    )
+    say(console, f"\n[bold]{plain(story['status'].upper())}[/]  {plain(story['message'])}")
     for diagnosis in causes_told(story)[:1]:
         console.print(
             f"\ncause  [bold]{plain(diagnosis['cause'])} {plain(diagnosis['name'])}[/] "
             f"({diagnosis['confidence']:.2f})"
         )
         for text in diagnosis["evidence_for"]:
-            console.print(f"  for      {plain(text)}", soft_wrap=True)
+            say(console, f"  for      {plain(text)}", hanging=EVIDENCE)
         for text in diagnosis["evidence_against"]:
-            console.print(f"  against  {plain(text)}", soft_wrap=True)
+            say(console, f"  against  {plain(text)}", hanging=EVIDENCE)
     if story["tried"]:
         console.print()
-        console.print(_tried_table(story))
+        rows = [tuple(map(plain, row)) for row in _rows(story)]
+        print_table(console, _titles(story), rows)
         for sentence in made_worse(story):
-            console.print(plain(sentence), soft_wrap=True)
+            say(console, plain(sentence))
     if story["chosen"]:
-        console.print(f"\nfix  {plain(_settings(story['chosen']['changes']))}", soft_wrap=True)
+        say(console, f"\nfix  {plain(_settings(story['chosen']['changes']))}")
     for sentence in hypotheses(story):
-        console.print(plain(sentence), soft_wrap=True)
+        say(console, plain(sentence))
     if story["verified"]:
         console.print()
-        console.print(_verified_table(story))
-        console.print(plain(_decided_by(story)))
+        _print_verified(story, console)
+        say(console, plain(_decided_by(story)))
     console.print()
     if (folder / "rescued.yaml").exists():
         console.print(f"config  {folder / 'rescued.yaml'}", soft_wrap=True, markup=False)
@@ -194,15 +193,6 @@ def _settings(changes: dict[str, Any]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in changes.items())
 
 
-def _tried_table(story: dict[str, Any]) -> Table:
-    grid = Table(box=None, padding=(0, 2, 0, 0))
-    for title in _titles(story):
-        grid.add_column(title, overflow="fold")
-    for row in _rows(story):
-        grid.add_row(*map(plain, row))
-    return grid
-
-
 def _titles(story: dict[str, Any]) -> tuple[str, ...]:
     length = ("length",) if _played(story) else ()
     return ("tried", "why", _score(story), *length, "state", "helped")
@@ -226,7 +216,7 @@ def _rows(story: dict[str, Any]) -> list[tuple[str, ...]]:
         control = story["control"]
         rows.append(("control", "no fix", *_result(control, played), ""))
     rows += [
-        (row["name"], row["origin"], *_result(row, played), "yes" if row["helped"] else "no")
+        (row["name"], row["origin"], *_result(row, played), _yes(row["helped"]))
         for row in story["tried"]
     ]
     return rows
@@ -240,24 +230,24 @@ def _result(row: dict[str, Any], played: bool = True) -> tuple[str, ...]:
     return (f"{number(row['final_return'], ',.4g')}", *length, state)
 
 
-def _verified_table(story: dict[str, Any]) -> Table:
-    grid = Table(box=None, padding=(0, 2, 0, 0))
+def _print_verified(story: dict[str, Any], console: Console) -> None:
     played = _played(story)
     score = f"{_score(story)}, length" if played else _score(story)
-    for title in ("fresh seed", f"original: {score}", f"rescued: {score}", "better"):
-        grid.add_column(title)
-    for row in story["verified"]:
-        before, after = row["before"], row["after"]
-        grid.add_row(
-            plain(str(row["seed"])),
-            *(
-                f"{number(side['final_return'], ',.4g')}"
-                + (f", {number(side['final_length'], ',.0f')}" if played else "")
-                for side in (before, after)
-            ),
-            "yes" if row["better"] else "no",
-        )
-    return grid
+
+    def told(side: dict[str, Any]) -> str:
+        length = f", {number(side['final_length'], ',.0f')}" if played else ""
+        return f"{number(side['final_return'], ',.4g')}{length}"
+
+    rows = [
+        (plain(str(row["seed"])), told(row["before"]), told(row["after"]), _yes(row["better"]))
+        for row in story["verified"]
+    ]
+    titles = ("fresh seed", f"original: {score}", f"rescued: {score}", "better")
+    print_table(console, titles, rows)
+
+
+def _yes(fact: bool) -> str:
+    return "yes" if fact else "no"
 
 
 def _decided_by(story: dict[str, Any]) -> str:

@@ -55,6 +55,26 @@ class Blocks:
         self._last = math.nan
         self._end = 0.0
 
+    @classmethod
+    def filled(cls, takens: Floats, values: Floats, *, apart: bool = False) -> Blocks:
+        """As if every value had been appended, all at once: but for the last digits the same."""
+        made = cls(apart=apart)
+        known = np.abs(values) < LARGEST
+        takens, values = takens[known], values[known]
+        count = len(values)
+        while count // made.size >= MOST:
+            made.size *= 2
+        full = count - count % made.size
+        squares = _squares(values)
+        if full:
+            made._sums = values[:full].reshape(-1, made.size).sum(axis=1).tolist()
+            made._squares = squares[:full].reshape(-1, made.size).sum(axis=1).tolist()
+            made._ends = takens[made.size - 1 : full : made.size].tolist()
+        if count:
+            made._sum, made._square = float(values[full:].sum()), float(squares[full:].sum())
+            made._count, made._last, made._end = count - full, float(values[-1]), float(takens[-1])
+        return made
+
     def append(self, taken: float, value: float) -> None:
         """Take one more value; what is not finite says nothing of how high a return is."""
         if not abs(value) < LARGEST:
@@ -101,6 +121,15 @@ class Blocks:
             squares=np.array(squares),
             apart=self._apart,
         )
+
+
+def _squares(values: Floats) -> Floats:
+    """By value: the squared difference to the one before, if they were gathered in one block."""
+    at = np.arange(len(values))
+    # While the k-th value came, a block held one value up to MOST, then two, four ...
+    sizes = np.where(at < MOST, 1, 2 ** (np.log2(np.maximum(at, MOST) // MOST).astype(int) + 1))
+    squares: Floats = np.diff(values, prepend=values[:1]) ** 2
+    return np.where(at % sizes == 0, 0.0, squares)
 
 
 def _pairs(values: Sequence[float]) -> list[tuple[float, float]]:

@@ -110,7 +110,7 @@ class _Ring:
 
     @classmethod
     def filled(cls, indices: NDArray[np.int64], values: Floats) -> _Ring:
-        """As if every value had been appended, of which all but the last few are taken at once."""
+        """As if every value had been appended; `indices` are those of the last few alone."""
         ring = cls()
         ring.count = max(0, len(values) - SPAN)
         past = values[: ring.count]
@@ -118,7 +118,7 @@ class _Ring:
         # A NaN is neither a lowest nor a highest value, as in append().
         ring.lowest = float(np.fmin.reduce(past, initial=math.inf))
         ring.highest = float(np.fmax.reduce(past, initial=-math.inf))
-        for index, value in zip(indices[-SPAN:], values[-SPAN:], strict=True):
+        for index, value in zip(indices, values[-SPAN:], strict=True):
             ring.append(int(index), float(value))
         return ring
 
@@ -158,6 +158,11 @@ class _Ring:
         return int(self._indices[(self.count - 1) % SPAN])
 
 
+def _apart(name: str) -> bool:
+    """Whether no two values of a return share an episode."""
+    return name == EPISODES or name.startswith("eval.")
+
+
 class Window:
     """What has been seen so far, through a view of fixed size."""
 
@@ -175,12 +180,11 @@ class Window:
         """The window at the end of a recorded run, of any length: as if it had been watched."""
         window = cls(budget, environment)
         window.step = columns.last
-        indices = np.array([index for index, _, _ in columns.heads], dtype=np.int64)
         for name, (positions, values) in columns.signals.items():
-            window._rings[name] = _Ring.filled(indices[positions], values)
+            window._rings[name] = _Ring.filled(columns.indices[positions[-SPAN:]], values)
             if name in SCORES:
-                for position, value in zip(positions.tolist(), values.tolist(), strict=True):
-                    window._gather(name, columns.heads[position][1], value)
+                takens = columns.takens[positions].astype(np.float64)
+                window._blocks[name] = Blocks.filled(takens, values, apart=_apart(name))
         return window
 
     def append(self, step: Step) -> None:
@@ -198,7 +202,7 @@ class Window:
     def _gather(self, name: str, taken: int, value: float) -> None:
         blocks = self._blocks.get(name)
         if blocks is None:
-            blocks = self._blocks[name] = Blocks(apart=name == EPISODES or name.startswith("eval."))
+            blocks = self._blocks[name] = Blocks(apart=_apart(name))
         blocks.append(taken, value)
 
     def course(self, name: str) -> Course | None:

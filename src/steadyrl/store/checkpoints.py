@@ -45,6 +45,11 @@ class Checkpoints:
     ) -> None:
         self.folder, self.keep = folder, keep
         self._keep_best, self._scores = keep_best, scores
+        self._held: set[int] = set()
+
+    def hold(self, step: int) -> None:
+        """Never let go of a Step's checkpoint, if there is one, while this object saves others."""
+        self._held.add(step)
 
     def steps(self) -> list[int]:
         """The Steps at which there is a complete checkpoint."""
@@ -183,7 +188,7 @@ class Checkpoints:
     def _let_go(self) -> None:
         steps = self.steps()
         best = self.best() if self._keep_best else None
-        kept = {*steps[-self.keep :], self.last_good(), best and best[0]}
+        kept = {*steps[-self.keep :], self.last_good(), best and best[0], *self._held}
         for step in steps:
             if step not in kept:
                 self._drop(step)

@@ -16,6 +16,7 @@ from typing import Any
 import orjson
 
 from steadyrl.core.errors import ConfigError, DiskError
+from steadyrl.store.lines import bounded_lines
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
@@ -184,10 +185,10 @@ class JsonLines:
             return
         end = 0
         with self.path.open("rb") as file:
-            for line in file:
-                end += len(line)
-                record = self._read(line)
-                if record is None and not line.endswith(b"\n"):
+            for size, line in bounded_lines(file):
+                end += size
+                record = None if line is None else self._read(line)
+                if record is None and line is not None and not line.endswith(b"\n"):
                     return
                 yield end, record
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from itertools import pairwise
+from collections.abc import Collection
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from steadyrl.core.records import SEVERITIES, Change, Finding, Intervention
 
 _NUMBERS = (int, float, bool)
-_NOT_FINITE = ("nan", "inf", "-inf")  # how strict JSON holds them
+NOT_FINITE = ("nan", "inf", "-inf")  # how strict JSON holds them
+LARGEST = 1 << 63  # what arrays of whole numbers hold
 _SHOWN = 4  # gaps that are named one by one
 
 
@@ -19,6 +22,7 @@ def is_step(found: Any) -> bool:
         isinstance(found, dict)
         and type(found.get("index")) is int
         and type(found.get("taken")) is int
+        and max(found["index"], found["taken"]) < LARGEST
         and type(found.get("seconds")) in (int, float)
         and isinstance(found.get("signals"), dict)
         and _are_numbers(found["signals"].values())
@@ -46,14 +50,16 @@ def is_event(found: Any) -> bool:
     return isinstance(kind, str)
 
 
-def step_problems(indices: Sequence[int], last: int) -> list[str]:
+def step_problems(indices: NDArray[np.int64], last: int) -> list[str]:
     """In words: which Steps up to `last` are missing, and whether those there are in order."""
     problems = []
-    present = sorted({0, *indices, max([last, *indices]) + 1})
-    gaps = [(before + 1, after - 1) for before, after in pairwise(present) if after - before > 1]
-    if gaps:
-        problems.append(f"{_named(gaps)} missing from steps.jsonl")
-    falls = sum(after <= before for before, after in pairwise(indices))
+    end = max(last, int(indices.max(initial=0))) + 1
+    present = np.unique(np.concatenate([[0], indices, [end]]))
+    before = np.flatnonzero(np.diff(present) > 1)
+    lows, highs = (present[before] + 1).tolist(), (present[before + 1] - 1).tolist()
+    if lows:
+        problems.append(f"{_named(list(zip(lows, highs, strict=True)))} missing from steps.jsonl")
+    falls = int(np.count_nonzero(np.diff(indices) <= 0))
     if falls:
         places = "1 place" if falls == 1 else f"{falls} places"
         problems.append(f"steps.jsonl: Steps are repeated or out of order in {places}")
@@ -80,4 +86,4 @@ def _named(gaps: list[tuple[int, int]]) -> str:
 def _are_numbers(values: Collection[Any]) -> bool:
     if set(map(type, values)) <= {float, int}:  # nearly always, and faster than one by one
         return True
-    return all(type(value) in _NUMBERS or value in _NOT_FINITE for value in values)
+    return all(type(value) in _NUMBERS or value in NOT_FINITE for value in values)

@@ -16,6 +16,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
+
+from steadyrl.core.coarsen import Columns
 from steadyrl.core.errors import ConfigError, RunNotFound
 from steadyrl.core.presets import parse_config
 from steadyrl.core.records import Change, Step
@@ -25,6 +28,7 @@ from steadyrl.store.checkpoints import Checkpoints
 from steadyrl.store.files import JsonLines
 from steadyrl.store.intact import damage_problem, is_event, is_step, step_problems
 from steadyrl.store.lock import WriterLock
+from steadyrl.store.step_columns import StepColumns
 
 DAMAGE = "damage"  # the event of a resume that found its record not intact
 
@@ -41,6 +45,7 @@ class RunReader:
             scores=config.scores,
         )
         self._steps = JsonLines(path / "steps.jsonl", is_step)
+        self._columns = StepColumns(path / "steps.jsonl")
         self._events = JsonLines(path / "events.jsonl", is_event)
         self._step_problems: list[str] | None = None  # as of the last reading to the end
         self._lock = WriterLock(path)
@@ -57,6 +62,11 @@ class RunReader:
             raise ConfigError(f"{file}: cannot be read as text: {error}.") from None
         return cls(path, parse_config(read_yaml(text, source=str(file)), source=str(file)))
 
+    def taking_up(self, columns: StepColumns) -> Self:
+        """The same, with Steps that were read before: only what is new of them is read."""
+        self._columns = columns
+        return self
+
     def steps(self) -> Iterator[Step]:
         """All intact Steps."""
         return (Step.from_json(record) for record in self.step_records())
@@ -66,15 +76,19 @@ class RunReader:
         return self._steps.count()
 
     def step_records(self) -> Iterator[dict[str, Any]]:
-        """All intact Steps as they stand in the file: for readers of very long runs."""
+        """All intact Steps as they stand in the file."""
+        return iter(self._steps)
+
+    def columns(self) -> Columns | None:
+        """All intact Steps by signal, for who looks at the whole run; None if there is none."""
         last = self._last_known_step()  # asked for first: a run that is watched goes on meanwhile
-        indices = []
-        for record in self._steps:
-            indices.append(record["index"])
-            yield record
-        damage = self._steps.damaged
+        self._columns.renew()
+        found = self._columns.columns()
+        indices = found.indices if found else np.empty(0, dtype=np.int64)
+        damage = self._columns.damaged
         self._step_problems = [damage_problem("steps.jsonl", damage)] if damage else []
         self._step_problems += step_problems(indices, last)
+        return found
 
     def events(self) -> Iterator[dict[str, Any]]:
         """All intact events."""
@@ -85,11 +99,6 @@ class RunReader:
         """What is not intact in the files, in words; what a resume met with stays known."""
         met = [str(e.get("problem")) for e in self.events() if e["event"] == DAMAGE]
         return list(dict.fromkeys([*self._found_damage(), *met]))
-
-    @property
-    def deserted(self) -> bool:
-        """Whether its writer is known to be gone, with or without having written an end."""
-        return self._lock.deserted
 
     def config_in_force(self) -> RunConfig:
         """config.yaml with what was changed since: by a resume, a controller or the guard."""
@@ -121,7 +130,7 @@ class RunReader:
 
     def _found_damage(self) -> list[str]:
         if self._step_problems is None:
-            deque(self.step_records(), maxlen=0)
+            self.columns()
         deque(self._events, maxlen=0)
         damage = self._events.damaged
         events = [damage_problem("events.jsonl", damage)] if damage else []

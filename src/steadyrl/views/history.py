@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from steadyrl.core.coarsen import Columns, columns_of
+from steadyrl.core.coarsen import Columns
 from steadyrl.core.records import told_change
 from steadyrl.judging import Recorded
-from steadyrl.store.files import JsonLines
-from steadyrl.store.intact import is_step
+from steadyrl.store.intact import LARGEST
 from steadyrl.store.reader import RunReader
+from steadyrl.store.step_columns import StepColumns
 from steadyrl.verdict import Verdict
 from steadyrl.views.curves import Curve, curve
 from steadyrl.views.wording import event_in_words
@@ -50,7 +50,7 @@ def marks_of(
     events: Sequence[Mapping[str, Any]],
 ) -> list[Mark]:
     """Findings, changes, checkpoints, forks and returns of the guard, by where they stand."""
-    at = _takens(columns)
+    at = _taken_at(columns)
     marks = [
         Mark(f.severity, f.taken, f"{f.rule} {f.name}: {f.message}")
         for f in (*verdict.findings, *verdict.machine)
@@ -61,7 +61,7 @@ def marks_of(
     ]
     acted = {name for action in verdict.interventions for name in action.changes}
     for event in events:
-        kind, taken = event.get("event"), at.get(_whole(event.get("step")))
+        kind, taken = event.get("event"), at(event.get("step"))
         if taken is None:
             continue
         if kind == "change" and event.get("name") not in acted:
@@ -74,24 +74,26 @@ def marks_of(
     return sorted(marks, key=lambda mark: mark.taken)
 
 
-def _checkpoints(store: RunReader, at: Mapping[int, int]) -> list[Mark]:
-    steps = [step for step in store.checkpoints.steps() if step in at][-CHECKPOINTS:]
+def _checkpoints(store: RunReader, at: Callable[[Any], int | None]) -> list[Mark]:
+    reached = [
+        (step, taken) for step in store.checkpoints.steps() if (taken := at(step)) is not None
+    ]
     best = store.checkpoints.best()
     marks = []
-    for step in steps:
+    for step, taken in reached[-CHECKPOINTS:]:
         said = "checkpoint" if store.checkpoints.is_good(step) else "checkpoint, not marked good"
         said += ", the best" if best and best[0] == step else ""
-        marks.append(Mark("checkpoint", at[step], f"{said} (Step {step})"))
+        marks.append(Mark("checkpoint", taken, f"{said} (Step {step})"))
     return marks
 
 
 def events_of(events: Sequence[Mapping[str, Any]], columns: Columns | None) -> list[Event]:
     """In words; of very many the first and the last."""
-    at = _takens(columns)
+    at = _taken_at(columns)
     shown = [
         Event(
             step=str(event.get("step", "")),
-            taken=at.get(_whole(event.get("step"))),
+            taken=at(event.get("step")),
             kind=str(event.get("event", "")),
             text=event_in_words(event),
         )
@@ -107,22 +109,35 @@ def abandoned(store: RunReader, names: Sequence[str]) -> list[dict[str, Curve]]:
     """What the guard went back from: the same signals of the Steps that were left."""
     branches = []
     for file in sorted(store.path.glob("abandoned-*.jsonl")):
-        columns = columns_of(iter(JsonLines(file, is_step)))
+        steps = StepColumns(file)
+        steps.renew()
+        columns = steps.columns()
         if columns is None:
             continue
-        taken = np.array([head[1] for head in columns.heads], dtype=np.float64)
         found = {n: columns.signals[n] for n in names if n in columns.signals}
-        branches.append({n: curve(taken[where], y) for n, (where, y) in found.items()})
+        takens = columns.takens.astype(np.float64)
+        branches.append({n: curve(takens[where], y) for n, (where, y) in found.items()})
     return branches
 
 
-def _takens(columns: Columns | None) -> dict[int, int]:
-    found = {index: taken for index, taken, _ in columns.heads} if columns else {}
-    return {0: 0, **found}
+def _taken_at(columns: Columns | None) -> Callable[[Any], int | None]:
+    """How far the run was at a Step of this number, if there is one."""
+    if columns is None:
+        return lambda step: 0 if step == 0 else None
+    order = np.argsort(columns.indices, kind="stable")
+    indices = columns.indices[order]
+
+    def find(step: Any) -> int | None:
+        place = int(np.searchsorted(indices, step, side="right")) - 1 if _is_whole(step) else -1
+        if place >= 0 and indices[place] == step:
+            return int(columns.takens[order[place]])
+        return 0 if step == 0 else None
+
+    return find
 
 
-def _whole(value: Any) -> int:
-    return value if isinstance(value, int) else -1
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and abs(value) < LARGEST
 
 
 def as_text(value: Any) -> str:

@@ -132,8 +132,7 @@ def run_view(store: Recorded, name: str, *, points: int = POINTS) -> RunView:
     config = store.config_in_force()
     seen = observe(store, config)
     found = judged_as_seen(store, config, seen)
-    columns = seen.columns or columns_of(store.step_records())
-    return lay_out(store, name, found, columns, points=points)
+    return lay_out(store, name, found, seen.columns, points=points)
 
 
 def lay_out(
@@ -191,12 +190,12 @@ def curves_of(columns: Columns | None, points: int = POINTS) -> dict[str, Curve]
     """Every recorded signal, in the catalogue's order."""
     if columns is None:
         return {}
-    taken = np.array([head[1] for head in columns.heads], dtype=np.float64)
     known = [name for name in CATALOGUE if name in columns.signals]
     names = [*known, *(name for name in columns.signals if name not in CATALOGUE)]
     return {
-        name: curve(taken[columns.signals[name][0]], columns.signals[name][1], points)
+        name: curve(columns.takens[positions].astype(np.float64), values, points)
         for name in names
+        for positions, values in (columns.signals[name],)
     }
 
 
@@ -212,7 +211,7 @@ def _told(verdict: Verdict) -> list[str]:
 def _bands(found: Judged, columns: Columns | None) -> dict[str, Along]:
     if columns is None:
         return {}
-    block = max(1, -(-len(columns.heads) // BLOCKS))
+    block = max(1, -(-len(columns) // BLOCKS))
     detectors = Monitor(found.config).detectors
     return bands_along(detectors, coarsen(columns, block), found.config.budget or None)
 
@@ -285,7 +284,7 @@ def _checklist(
     """Of other programs' runs the budget is seldom known."""
     if not isinstance(store, RunReader) or not found.config.budget or columns is None:
         return []
-    steps = coarsen(columns, max(1, -(-len(columns.heads) // MANY)))
+    steps = coarsen(columns, max(1, -(-len(columns) // MANY)))
     lines = go_through(found.config, steps, found.verdict.findings)
     return [(line.phase, CHECKED[line.passed], line.statement, line.seen) for line in lines]
 

@@ -102,7 +102,7 @@ class LanguageConfig(ScheduledRate):
     prompts_per_update: int = setting(64, "different problems per update", low=1)
     samples_per_prompt: int = setting(8, "completions of each", low=1)
     sample_at_once: int = setting(
-        256, "completions sampled side by side; what they say does not depend on it", low=1
+        512, "completions sampled side by side; what they say does not depend on it", low=1
     )
     temperature: float = setting(1.0, "of sampling; 1 is what is trained", above=0.0)
     top_p: float = setting(1.0, "of sampling; 1 is what is trained", above=0.0, high=1.0)

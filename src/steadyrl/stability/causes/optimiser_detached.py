@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from steadyrl.stability.detectors.weights_frozen import NEGLIGIBLE
 from steadyrl.stability.rules import Case, Cause, Weight
 
 
@@ -13,8 +14,9 @@ def weigh(case: Case) -> Weight:
     critic = any(name.startswith("value.") for name in finding.evidence)
     rate = case.setting("critic_learning_rate") if critic else None
     rate = case.setting("learning_rate") if rate is None else rate
-    if any(value == 0 for name, value in finding.evidence.items() if name.endswith("norm")):
-        against = ("its gradient is zero, so there is nothing the optimiser could have applied",)
+    norms = [value for name, value in finding.evidence.items() if name.endswith("norm")]
+    if any(norm <= NEGLIGIBLE for norm in norms):
+        against = ("without a gradient there is nothing that the optimiser could have applied",)
         return Weight(0.3, (finding.message,), against)
     if rate == 0:
         return Weight(0.1, (finding.message,), ("the learning rate is 0, which explains it",))

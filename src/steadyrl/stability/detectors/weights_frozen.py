@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
 
+# Far below Adam's epsilon a gradient moves no weight, though it is not zero: a policy that has
+# committed itself to one action for good has one of 1e-13.
+NEGLIGIBLE = 1e-9
 PARTS = ("critic", "actor", "policy", "value")
 
 
@@ -24,9 +27,11 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
         changes = window.last(f"{part}.update_ratio", steps)
         if len(changes) == steps and not changes.any():
             norm = window.latest(f"{part}.gradient_norm")
-            if norm == 0 and window.latest("language.reward_std", 1.0) == 0:
+            if norm <= NEGLIGIBLE and window.latest("language.reward_std", 1.0) == 0:
                 continue  # completions that all earn the same teach nothing: D140 and D150 say so
             reason = "its gradient is zero" if norm == 0 else "although it has a gradient"
+            if 0 < norm <= NEGLIGIBLE:
+                reason = f"its gradient is as good as zero ({norm:.1e})"
             return Sighting(
                 f"the {part}'s weights have not changed for {steps} Steps, {reason}",
                 {f"{part}.update_ratio": 0.0, f"{part}.gradient_norm": norm},

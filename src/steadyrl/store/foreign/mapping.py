@@ -232,7 +232,9 @@ def built_in() -> Mapping[str, NameTable]:
 def names_of_settings(config: RunConfig) -> Mapping[str, str]:
     """What the program that trained the run calls our settings."""
     source = config.recorded_by
-    table = next((t for t in built_in().values() if source and source.startswith(t.name)), None)
+    if not source:
+        return {}
+    table = next((t for t in built_in().values() if source.startswith(t.name)), None)
     return table.settings if table else {}
 
 

@@ -1,0 +1,196 @@
+"""What was read is kept, used as long as it is true, bounded, and never needed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from steadyrl.core.coarsen import Columns
+from steadyrl.core.places import cache_folder
+from steadyrl.core.records import Step
+from steadyrl.dashboard.folder import Folder
+from steadyrl.dashboard.looking import Looks
+from steadyrl.store import kept_steps
+from steadyrl.store.kept import Kept, key_of
+from steadyrl.store.kept_steps import KeptSteps
+from steadyrl.store.step_columns import StepColumns
+from tests.rules.traces import CUT_SHORT, trace, trace_of
+from tests.unit.test_judging import recorded
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Kept:
+    return Kept(tmp_path / "cache" / "runs.sqlite")
+
+
+def lines(first: int, last: int) -> str:
+    """Steps of which every third lacks a signal."""
+    steps = []
+    for n in range(first, last + 1):
+        signals = {"critic.loss": n / 7, **({"q.mean": float("nan")} if n % 3 else {})}
+        steps.append(json.dumps(Step(n, 100 * n, 0.5 * n, signals).to_json()))
+    return "".join(f"{line}\n" for line in steps)
+
+
+def same(one: Columns | None, other: Columns | None) -> bool:
+    assert one is not None
+    assert other is not None
+    assert list(one.signals) == list(other.signals)
+    pairs = [(one.indices, other.indices), (one.takens, other.takens), (one.seconds, other.seconds)]
+    for name in one.signals:
+        pairs += zip(one.signals[name], other.signals[name], strict=True)
+    return all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in pairs)
+
+
+def read(steps: StepColumns) -> Columns | None:
+    steps.renew()
+    return steps.columns()
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep runs of ten Steps already."""
+    monkeypatch.setattr(kept_steps, "WORTH", 10)
+
+
+def test_a_part_is_given_back_as_long_as_its_stamp_is_the_same(kept: Kept) -> None:
+    kept.put("run", {"brief": ("then", b"said")})
+    assert kept.get("run", "brief", "then") == b"said"
+    assert kept.get("run", "brief", "now") is None
+    assert kept.get("other", "brief", "then") is None
+
+
+def test_what_is_kept_is_there_at_the_next_start(kept: Kept) -> None:
+    kept.put("run", {"brief": ("then", b"said")})
+    kept.close()
+    assert Kept(kept.file).get("run", "brief", "then") == b"said"
+
+
+def test_what_was_not_used_for_longest_makes_room(tmp_path: Path) -> None:
+    kept = Kept(tmp_path / "runs.sqlite", most=300_000)
+    for run in "abcd":
+        kept.put(run, {"page": ("", bytes(80_000))})
+        assert kept.file.stat().st_size < 400_000
+    assert kept.find("a", "page") is None
+    assert kept.find("d", "page") is not None
+
+
+@pytest.mark.parametrize("content", [b"", b"this is no database" * 1000])
+def test_a_damaged_file_is_begun_anew(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "runs.sqlite").write_bytes(content)
+    kept = Kept(tmp_path / "runs.sqlite")
+    assert kept.put("run", {"brief": ("then", b"said")})
+    assert kept.get("run", "brief", "then") == b"said"
+
+
+def test_without_a_place_to_keep_it_nothing_is_kept_and_nothing_fails(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    kept = Kept(tmp_path / "file" / "runs.sqlite")
+    assert not kept.put("run", {"brief": ("then", b"said")})
+    assert kept.get("run", "brief", "then") is None
+    (tmp_path / "steps.jsonl").write_text(lines(1, 20))
+    found = read(KeptSteps(tmp_path / "steps.jsonl", kept))
+    assert same(found, read(StepColumns(tmp_path / "steps.jsonl")))
+
+
+@pytest.mark.usefixtures("few")
+def test_kept_steps_are_those_of_the_file_whatever_was_added_since(
+    kept: Kept, tmp_path: Path
+) -> None:
+    file = tmp_path / "steps.jsonl"
+    for first, last in ((1, 12), (13, 15), (16, 40)):
+        with file.open("a") as stream:
+            stream.write(lines(first, last))
+        steps = KeptSteps(file, kept)  # as another process would
+        assert same(read(steps), read(StepColumns(file)))
+        assert steps.count == last
+    assert same(read(KeptSteps(file, kept)), read(StepColumns(file)))
+
+
+@pytest.mark.usefixtures("few")
+def test_what_is_kept_is_not_read_again(kept: Kept, tmp_path: Path) -> None:
+    file = tmp_path / "steps.jsonl"
+    file.write_text(lines(1, 20))
+    KeptSteps(file, kept).renew()
+    content = bytearray(file.read_bytes())
+    content[10:20] = b"damaged!!!"  # far before the last bytes: nobody looks there again
+    file.write_bytes(content)
+    steps = KeptSteps(file, kept)
+    steps.renew()
+    assert steps.damaged == 0
+    assert steps.count == 20
+
+
+@pytest.mark.usefixtures("few")
+def test_a_record_that_went_back_is_read_anew(kept: Kept, tmp_path: Path) -> None:
+    file = tmp_path / "steps.jsonl"
+    file.write_text(lines(1, 20))
+    followed = KeptSteps(file, kept)
+    followed.renew()
+    file.write_text(lines(1, 11))
+    assert followed.renew()
+    assert same(followed.columns(), read(StepColumns(file)))
+    assert same(read(KeptSteps(file, kept)), read(StepColumns(file)))
+
+
+@pytest.mark.usefixtures("few")
+def test_a_cache_that_is_emptied_meanwhile_is_no_harm(kept: Kept, tmp_path: Path) -> None:
+    file = tmp_path / "steps.jsonl"
+    file.write_text(lines(1, 20))
+    followed = KeptSteps(file, kept)
+    followed.renew()
+    kept.forget(key_of(file), "")
+    assert same(followed.columns(), read(StepColumns(file)))
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("count", [0, 5, 12, 15, 18])
+def test_the_steps_since_some_step_are_those_after_it(
+    count: int, kept: Kept, tmp_path: Path
+) -> None:
+    file = tmp_path / "steps.jsonl"
+    file.write_text(lines(1, 15))
+    steps = KeptSteps(file, kept)
+    steps.renew()
+    with file.open("a") as stream:
+        stream.write(lines(16, 18))
+    steps.renew()
+    added = steps.since(count)
+    assert added.indices.tolist() == list(range(count + 1, 19))
+    assert added.signals["critic.loss"][1].tolist() == [n / 7 for n in range(count + 1, 19)]
+
+
+def test_a_run_is_judged_once_and_again_when_it_has_changed(
+    kept: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "runs").mkdir()
+    run = recorded(tmp_path / "runs" / "one", trace_of(CUT_SHORT))
+    (one,) = Folder(tmp_path / "runs").look().values()
+    first = Looks(kept).page(one), Looks(kept).brief(one)
+    with monkeypatch.context() as patched:
+        patched.setattr(StepColumns, "renew", lambda _: pytest.fail("it was read again"))
+        assert (Looks(kept).page(one), Looks(kept).brief(one)) == first
+    last = trace()[-1]
+    with (run / "steps.jsonl").open("a") as stream:
+        record = Step(last.index + 99, last.taken + 99, 99.0, {"critic.loss": 1.0}).to_json()
+        stream.write(json.dumps(record) + "\n")
+    assert Looks(kept).page(one)[0] == first[0][0] + 1
+
+
+def test_nothing_is_kept_in_the_run_itself(kept: Kept, tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    run = recorded(tmp_path / "runs" / "one", trace())
+    before = sorted(run.rglob("*"))
+    (one,) = Folder(tmp_path / "runs").look().values()
+    Looks(kept).page(one)
+    assert sorted(run.rglob("*")) == before
+
+
+def test_the_cache_is_where_the_user_wants_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / "steadyrl"

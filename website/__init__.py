@@ -1,0 +1,1 @@
+"""The documentation site: `python -m website` stages the pages, checks them and builds them."""
