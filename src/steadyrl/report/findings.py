@@ -137,7 +137,7 @@ def print_diagnoses(
                 hanging=EVIDENCE,
             )
     if undecided := deciding(diagnoses):
-        say(console, f"  {escape(undecided)}", hanging=EVIDENCE)
+        say(console, f"  {escape(undecided)}")
 
 
 def _onset(verdict: Verdict) -> str:
