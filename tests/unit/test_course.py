@@ -170,3 +170,10 @@ def test_blocks_that_are_filled_at_once_are_those_of_values_one_by_one(count: in
     at_once.append(1e6, 1.5)  # and both go on alike
     expected.append(1e6, 1.5)
     np.testing.assert_allclose(at_once.course().means, expected.course().means, atol=1e-12)
+
+
+def test_mean_rewards_of_a_language_model_are_no_running_means() -> None:
+    times = np.arange(72)
+    smoothly = (0.3 + 0.45 * (1.0 - np.exp(-times / 8)) + 0.06 * np.sin(times / 1.5)).tolist()
+    assert learned(window_of(rollout__return_mean=smoothly)) != "yes"  # may be a mean of the same
+    assert learned(window_of(rollout__return_mean=smoothly, language__tokens=[1.0] * 72)) == "yes"

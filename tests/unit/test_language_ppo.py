@@ -222,6 +222,12 @@ def test_an_update_makes_better_completions_more_probable_and_a_flipped_sign_les
         assert found["policy.improvement"] * sign > 0.0
 
 
+@pytest.mark.parametrize("epochs", [1, 2])
+def test_what_an_update_gained_is_asked_of_samples_it_was_made_from(epochs: int) -> None:
+    for step in prepare(small_config(epochs=epochs)).steps:
+        assert ("policy.improvement" in step.signals) == (epochs > 1)
+
+
 def test_a_warm_start_tells_how_far_it_came_and_its_first_step_holds_both_accuracies(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

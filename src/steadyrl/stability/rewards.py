@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from steadyrl.maths.robust import median
 from steadyrl.stability.window import Window, evaluation_noise
@@ -33,6 +34,14 @@ def reward_now(window: Window) -> float:
     return median(values) if len(values) else math.nan
 
 
+def reward_best(window: Window) -> float:
+    """The highest that it stood: by medians of as many updates, for the best of many is luck."""
+    values = window.last(REWARD)
+    if len(values) <= RECENT:
+        return reward_now(window)
+    return float(np.median(sliding_window_view(values, RECENT), axis=1).max())
+
+
 def has_risen(window: Window, over_noise: float) -> bool:
     """Whether the reward, or what is right of the held-out problems, is above where it began."""
     rise = reward_now(window) - window.first(REWARD)
@@ -47,8 +56,8 @@ def has_risen(window: Window, over_noise: float) -> bool:
 
 def is_solved(window: Window, over_noise: float, share: float) -> bool:
     """Whether the reward has risen and stands about as high as it ever did, or just rises there."""
-    first, highest = window.first(REWARD), window.highest(REWARD)
-    if window.latest(REWARD) >= highest > window.lowest(REWARD):
+    if window.latest(REWARD) >= window.highest(REWARD) > window.lowest(REWARD):
         return True  # it may be on its way
-    rise = reward_now(window) - first
-    return rise > over_noise * reward_noise(window) and rise >= share * (highest - first)
+    first = window.first(REWARD)
+    rise, best = reward_now(window) - first, reward_best(window) - first
+    return rise > over_noise * reward_noise(window) and rise >= share * best

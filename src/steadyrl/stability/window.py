@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -213,7 +214,13 @@ class Window:
     def course(self, name: str) -> Course | None:
         """How one of SCORES went from the beginning until now."""
         blocks = self._blocks.get(name)
-        return blocks.course() if blocks and blocks.count else None
+        if not blocks or not blocks.count:
+            return None
+        course = blocks.course()
+        # An update's completions are its own: a language model's mean reward is no running mean.
+        if name == TRAINING_RETURN and self.has_any("language."):
+            return replace(course, apart=True)
+        return course
 
     def last_raised(self, name: str) -> int | None:
         """The index of the newest Step that had this signal above zero, if it is remembered."""

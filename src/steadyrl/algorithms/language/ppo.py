@@ -163,6 +163,8 @@ def update(
                 if epoch == number == 0:
                     signals["language.sampler_gap"] = gap
                     signals["policy.first_ratio_error"] = signals["policy.ratio_max"]
+            if epoch == 0:  # no step was made from these samples yet: it would be that of others
+                signals.pop("policy.improvement", None)
             meter.add(signals)
         kl = float(np.mean(kls))
         first_kl = kl if epoch == 0 else first_kl

@@ -37,11 +37,12 @@ RULE = Detector(
     why="Advantages are differences within a group: where there is none, the gradient is zero and "
     "generation was wasted. If all groups are so, nothing is trained at all.",
     false_alarms="The end of a run that has solved its prompts is not reported: there the reward "
-    "has risen beyond chance and kept four fifths of its best.",
+    "has risen beyond chance and kept half of its best gain (medians of five updates).",
     reads=("language.equal_groups_share",),
-    limits={"steps": 5, "share": 0.7, "severe_share": 0.95, "over_noise": 2.0, "kept": 0.8},
+    limits={"steps": 5, "share": 0.7, "severe_share": 0.95, "over_noise": 2.0, "kept": 0.5},
     calibrated_on="tiny GRPO runs (TRL 1.16, two layers of 32 units, 80 steps): a graded reward "
-    "0.0 (3 runs), a constant one 1.0. Not calibrated on large models",
+    "0.0 (3 runs), a constant one 1.0; SmolLM2 on sums, seed 0: 0.5 to 0.97 while it learned, "
+    "with 0.67 or more of the best gain kept",
     detect=detect,
     traits=("language",),
     references=("trl#3452", "DAPO, dynamic sampling"),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from steadyrl.stability.rewards import REWARD, has_risen, reward_now
+from steadyrl.stability.rewards import REWARD, has_risen, reward_best, reward_now
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
 
@@ -19,7 +19,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     values = window.last(SHARE, steps)
     if len(values) < steps or not float(np.mean(values)) > limits["share"]:
         return None
-    first, now, best = window.first(REWARD), reward_now(window), window.highest(REWARD)
+    first, now, best = window.first(REWARD), reward_now(window), reward_best(window)
     if not has_risen(window, limits["over_noise"]) or now - first < limits["kept"] * (best - first):
         return None
     share = float(np.mean(values))
