@@ -51,7 +51,8 @@ CONFIGS: Mapping[str, dict[str, Any]] = {
         "batch_size": 16,
         "demonstrations": {"trajectories": 3},
         **NETWORK,
-        **OFTEN,
+        "evaluation": {"episodes": 0},
+        "checkpoints": {"every": 60},
     },
     "language": {
         "algorithm": "language",
@@ -113,7 +114,7 @@ def _bench(folder: Path) -> int:
     """The cloning suite, cut down to one fault and one control of a few hundred steps."""
     whole = SUITES["cloning"]
     patient, base = next(iter(whole.patients.items()))
-    short = {**base, "total_gradient_steps": 400, **OFTEN}
+    short = {**base, "total_gradient_steps": 400, "checkpoints": {"every": 60}}
     fault = next(fault for fault in whole.faults if patient in fault.patients)
     suite: Suite = replace(
         whole,
