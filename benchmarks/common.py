@@ -8,6 +8,7 @@ import platform
 import statistics
 import subprocess
 import sys
+import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,16 @@ ROOT = Path(__file__).resolve().parent.parent
 PEER_PYTHON = ROOT / ".venv-bench" / "bin" / "python"
 SBX_PYTHON = ROOT / ".venv-sbx" / "bin" / "python"  # jax wants other versions than the others
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}
+
+# How accelerate launches two processes of which each holds all weights, or its shards of them.
+PAIRS = {
+    "2 processes": ["--multi_gpu"],
+    "2 processes, weights in shards": [
+        "--use_fsdp",
+        "--fsdp_version=2",
+        "--fsdp_auto_wrap_policy=TRANSFORMER_BASED_WRAP",
+    ],
+}
 
 
 def run_json(
@@ -38,6 +49,17 @@ def run_json(
         sys.exit(f"{' '.join(command)} failed:\n{done.stderr}")
     result: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
     return result
+
+
+def in_two_processes(kind: str, script: str, *arguments: object) -> None:
+    """Run a script in two processes that train together, each holding what `kind` says."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "accelerate.commands.accelerate_cli", "launch"]
+        command += [*PAIRS[kind], "--num_processes=2", "--num_machines=1"]
+        command += ["--mixed_precision=no", "--dynamo_backend=no", "--main_process_port=0"]
+        command += [script, *map(str, arguments)]
+        environment = {**os.environ, "HF_HOME": folder}  # no accelerate config of the user's
+        subprocess.run(command, check=True, env=environment)
 
 
 def require_peers(*pythons: Path) -> None:

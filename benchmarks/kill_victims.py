@@ -150,7 +150,7 @@ VICTIMS: Mapping[str, Victim] = {
     **{name: Victim(_trained(config)) for name, config in CONFIGS.items()},
     "rescue": Victim(_experiment(SHORT, "rescue", "--seeds", "3"), "result/rescue.json"),
     "ladder": Victim(
-        _experiment(SHORT, "ladder", "--batch-sizes", "16,32", "--seeds", "2"), "result/ladder.json"
+        _experiment(SHORT, "ladder", "--batch-sizes", "16,32", "--seeds", "5"), "result/ladder.json"
     ),
     "compare": Victim(
         _experiment(SHORT, "compare", "--seeds", "2", configs=2), "result/compare.json"

@@ -130,6 +130,7 @@ def test_the_pace_is_that_of_this_process_and_of_late(small_config: Make) -> Non
     time = Time()
     view = _view(small_config, past=[_step(index) for index in range(1, 51)], clock=time)
     assert math.isnan(view.rate)
+    assert math.isnan(view.left)
     for index, now in ((51, 10.0), (52, 20.0)):
         time.now = now
         view.observe(_step(index))

@@ -18,7 +18,7 @@ from steadyrl.core.extras import missing
 
 # name -> (module, what it does); the order is the order of a user's day
 COMMANDS = {
-    "check": ("check", "what a config can be told before any training"),
+    "check": ("check", "what can be said of a config before any training"),
     "train": ("train", "train a config, or continue a run exactly"),
     "diagnose": ("diagnose", "what went wrong in recorded runs, and why"),
     "checklist": ("checklist", "is a run as healthy as it should be at its age"),

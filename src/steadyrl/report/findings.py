@@ -34,7 +34,7 @@ def print_verdict(verdict: Verdict, console: Console, *, verbose: bool = False) 
     if verdict.present and not verdict.diagnoses:
         console.print("cause unknown; this would decide:")
         for line in verdict.undecided:
-            console.print(f"  - {line}", highlight=False)
+            say(console, f"  - {escape(line)}")
     if verdict.machine:
         console.print("  the machine, not the training:", highlight=False)
         print_findings(verdict.machine, console, verdict.unit)
@@ -137,7 +137,7 @@ def print_diagnoses(
                 hanging=EVIDENCE,
             )
     if undecided := deciding(diagnoses):
-        say(console, f"  {escape(undecided)}", hanging=EVIDENCE)
+        say(console, f"  {escape(undecided)}")
 
 
 def _onset(verdict: Verdict) -> str:
