@@ -65,7 +65,6 @@ def rule_page(identity: str) -> Page:
         kind="rule",
         title=f"{rule.id} {rule.name.replace('-', ' ')}",
         headline=KINDS[type(rule)],
-        tone="unknown",
         told=[first],
         command=f"steadyrl explain {rule.id}",
         command_does="the same in a terminal",

@@ -66,7 +66,7 @@ function FleetRow({ row, top, chosen, picked, pick, now }) {
   const heard = quiet || (row.eta_seconds ? `${ago(row.eta_seconds)} left` : `${ago(now - row.heard)} ago`);
   return html`<div role="row" class="row ${chosen ? "chosen" : ""}" style=${{ position: "absolute", top: top + "px", left: 0, right: 0 }}>
     <span role="cell">${row.tone ? html`<${Pill} tone=${row.tone}>${row.headline}<//>` : html`<span class="soft">${waiting ? "reading ..." : row.headline}</span>`}</span>
-    <span role="cell"><input type="checkbox" aria-label=${`compare ${row.name}`} checked=${picked} onChange=${() => pick(row.id)} /> <a href=${addressOf(row)} title=${row.name}>${row.name}</a></span>
+    <span role="cell">${isRun && html`<input type="checkbox" aria-label=${`compare ${row.name}`} checked=${picked} onChange=${() => pick(row.id)} />`} <a href=${addressOf(row)} title=${row.name}>${row.name}</a></span>
     <span role="cell" class="soft" title=${row.told}>${row.onset !== null && `${counted(row.onset)} · `}${cause}</span>
     <span role="cell" class="wide-only"><${Spark} values=${row.spark} /></span>
     <span role="cell" class="soft small" title="last heard of, or what is left">${heard}</span>

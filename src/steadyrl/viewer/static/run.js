@@ -37,7 +37,7 @@ const bounds = (run) => [0, Math.max(1, run.taken)];
 
 function Verdict({ page }) {
   const [first, ...rest] = page.told;
-  return html`<section class="verdict ${page.tone}" aria-label="verdict">
+  return html`<section class="verdict ${page.tone}" aria-label=${"verdict on " + (page.name || page.title)}>
     <p class="first">${page.headline && (first.toLowerCase().startsWith(page.headline.toLowerCase())
       ? html`<span class="mark" aria-hidden="true">${MARKS[page.tone]}</span>` : html`<${Pill} tone=${page.tone}>${page.headline}<//>`)} ${first}</p>
     ${rest.map((text) => html`<p>${text}</p>`)}
@@ -66,7 +66,7 @@ function Main({ run }) {
     return { title: CALLED[names[0]] || names[0], about: about.filter(Boolean).join(" · "),
       spec: { series: [...series, ...left], band: banded && run.bands[banded], sync: "main", onset: run.onset, table: true, whole: bounds(run) } };
   }), [run]);
-  return html`<section class="card stack" aria-label="return and length">
+  return html`<section class="card stack" aria-label=${"return and length of " + run.name}>
     ${panels.map((panel) => html`<${Chart} key=${panel.title} spec=${panel.spec} height=${panels.length > 2 ? 132 : 165} title=${panel.title} about=${panel.about} />`)}
     ${run.marks.length > 0 && html`<${Lane} run=${run} range=${address.x} />`}
     <div class="keys">${panels.some((panel) => panel.spec.band) && html`<span>red zone: where the rule objects</span>`}
