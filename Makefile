@@ -5,7 +5,7 @@ READY := .venv/.ready
 DEMO := .venv/.ready-to-train
 DOCS := .venv/.ready-for-docs
 
-.PHONY: docs demo demo-language test test-slow test-numerics test-mutants test-wheel check check-types check-rest format bench-env bench-speed bench-learning bench-faults bench-overhead bench-foreign bench-public bench-reliability bench-executor bench-ray bench-replay bench-on-policy bench-cloning bench-imitation-env vendor clean help
+.PHONY: docs demo demo-language test test-slow test-numerics test-mutants test-fuzz test-oldest test-wheel sizes check check-types check-rest format bench bench-env bench-sbx-env bench-speed bench-kills bench-learning bench-faults bench-overhead bench-foreign bench-public bench-reliability bench-executor bench-ray bench-replay bench-pages bench-on-policy bench-cloning bench-imitation-env vendor clean help
 
 help:
 	@echo "make demo         set up, rescue a collapsed run in about four minutes, write its report"
@@ -14,17 +14,23 @@ help:
 	@echo "make test-slow    the tests that train for minutes"
 	@echo "make test-numerics the tests with other last digits, as other processors compute them"
 	@echo "make test-mutants how many small faults, put into what judges runs, the tests notice; hours"
+	@echo "make test-fuzz    damaged files for every reader; CASES=200000 for many (default 1000 each)"
+	@echo "make test-oldest  the tests with the oldest versions that the package allows; needs an index"
 	@echo "make test-wheel   build, twine check, the wheel in empty environments; minutes, needs an index"
+	@echo "make sizes        what every extra takes, installed: megabytes, seconds; an hour, needs an index"
 	@echo "make check        ruff, format, mypy, import directions"
 	@echo "make format       let ruff rewrite"
 	@echo "make vendor       build the viewer's vendored JavaScript and compare it (needs Node)"
 	@echo "make docs         docs/rules.md, and the site in build/site with its links checked"
+	@echo "make bench        all of the following in order and one table, two hours; QUICK=1: ten minutes"
+	@echo "make bench-kills  a thousand kills over all that writes; hours"
 	@echo "make bench-faults the fault bench, an hour on two cores; bench-overhead: what watching costs"
 	@echo "make bench-foreign other people's runs: reader, callback, faults; an hour on two cores"
 	@echo "make bench-public RUNS=FOLDER LABELS=FILE  our rules on public runs that somebody labelled"
 	@echo "make bench-reliability  how often causes named with a confidence are right, over the runs of the benches"
-	@echo "make bench-env    the peers' virtual environment; then bench-speed and bench-learning (DDPG),"
+	@echo "make bench-env bench-sbx-env  the peers' virtual environments; then bench-speed and bench-learning (DDPG),"
 	@echo "                  bench-on-policy (PPO, TRPO), bench-cloning, bench-replay, bench-executor, bench-ray"
+	@echo "make bench-pages  how fast and how modest pages are, TensorBoard beside them; an hour and a half"
 	@echo "make clean        remove environments, runs and caches"
 
 $(READY): pyproject.toml constraints.txt
@@ -56,6 +62,18 @@ test-numerics: $(READY)
 
 test-mutants: $(READY)
 	$(BIN)/python -m tests.mutants.run
+
+test-fuzz: $(READY)
+	$(BIN)/python -m tests.fuzz.run --cases $(or $(CASES),1000)
+
+# Torch comes from constraints.txt: its oldest version is tested where wheels of it can be had.
+test-oldest: .venv-oldest/.ready
+	.venv-oldest/bin/python -m pytest -n 2 --dist worksteal -q
+
+.venv-oldest/.ready: pyproject.toml constraints-oldest.txt
+	@test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-oldest.txt -e '.[dev]'
+	@touch $@
 
 check: $(READY)
 	@$(MAKE) --no-print-directory -j 2 check-types check-rest
@@ -91,6 +109,19 @@ bench-env: .venv-bench/.ready
 	.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	@touch $@
 
+bench-sbx-env: .venv-sbx/.ready
+
+.venv-sbx/.ready: benchmarks/peers/requirements-sbx.txt
+	@test -x .venv-sbx/bin/python || $(PYTHON) -m venv .venv-sbx
+	.venv-sbx/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
+
+bench: $(READY) bench-env bench-sbx-env bench-imitation-env
+	$(BIN)/python benchmarks/all.py $(if $(QUICK),--quick)
+
+bench-kills: $(READY)
+	$(BIN)/python benchmarks/kills.py
+
 bench-imitation-env: .venv-imitation/.ready
 
 .venv-imitation/.ready: benchmarks/peers/requirements-imitation.txt
@@ -101,13 +132,14 @@ bench-imitation-env: .venv-imitation/.ready
 bench-cloning: $(READY) bench-imitation-env
 	$(BIN)/python benchmarks/cloning.py
 
-bench-on-policy: $(READY) bench-env
+bench-on-policy: $(READY) bench-env bench-sbx-env
 	$(BIN)/python benchmarks/on_policy.py speed
 	$(BIN)/python benchmarks/on_policy.py breakout
 	$(BIN)/python benchmarks/on_policy.py learning
 
-bench-speed: $(READY) bench-env
+bench-speed: $(READY) bench-env bench-sbx-env
 	$(BIN)/python benchmarks/speed_ddpg.py
+	$(BIN)/python benchmarks/speed_ddpg.py --algorithm td3
 
 bench-faults: $(READY)
 	$(BIN)/python benchmarks/fault_bench.py --suite ddpg
@@ -136,6 +168,9 @@ bench-executor: $(READY)
 bench-replay: $(READY) bench-env
 	$(BIN)/python benchmarks/replay_speed.py
 
+bench-pages: $(READY)
+	$(BIN)/python benchmarks/pages.py
+
 bench-ray: $(READY)
 	$(BIN)/python benchmarks/ladder_on_ray.py
 
@@ -145,5 +180,8 @@ bench-learning: $(READY) bench-env
 test-wheel: $(READY)
 	$(BIN)/python -m tests.wheel.run
 
+sizes: $(READY)
+	$(BIN)/python -m tests.wheel.sizes
+
 clean:
-	rm -rf .venv .venv-bench .venv-imitation runs build dist .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .venv-bench .venv-imitation .venv-sbx .venv-oldest runs build dist .mypy_cache .ruff_cache .pytest_cache

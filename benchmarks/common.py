@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import platform
+import statistics
 import subprocess
 import sys
+import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,18 @@ from steadyrl.maths.statistics import SignFlips
 
 ROOT = Path(__file__).resolve().parent.parent
 PEER_PYTHON = ROOT / ".venv-bench" / "bin" / "python"
+SBX_PYTHON = ROOT / ".venv-sbx" / "bin" / "python"  # jax wants other versions than the others
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}
+
+# How accelerate launches two processes of which each holds all weights, or its shards of them.
+PAIRS = {
+    "2 processes": ["--multi_gpu"],
+    "2 processes, weights in shards": [
+        "--use_fsdp",
+        "--fsdp_version=2",
+        "--fsdp_auto_wrap_policy=TRANSFORMER_BASED_WRAP",
+    ],
+}
 
 
 def run_json(
@@ -38,10 +51,31 @@ def run_json(
     return result
 
 
-def require_peers() -> None:
+def in_two_processes(kind: str, script: str, *arguments: object) -> None:
+    """Run a script in two processes that train together, each holding what `kind` says."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "accelerate.commands.accelerate_cli", "launch"]
+        command += [*PAIRS[kind], "--num_processes=2", "--num_machines=1"]
+        command += ["--mixed_precision=no", "--dynamo_backend=no", "--main_process_port=0"]
+        command += [script, *map(str, arguments)]
+        environment = {**os.environ, "HF_HOME": folder}  # no accelerate config of the user's
+        subprocess.run(command, check=True, env=environment)
+
+
+def require_peers(*pythons: Path) -> None:
     """Stop with the remedy if the peers are not installed."""
-    if not PEER_PYTHON.exists():
-        sys.exit("the peers are not installed: run 'make bench-env' first")
+    if not all(python.exists() for python in (PEER_PYTHON, *pythons)):
+        sys.exit("the peers are not installed: run 'make bench-env bench-sbx-env' first")
+
+
+def ratio(ours: list[float], theirs: list[float]) -> dict[str, Any]:
+    """Median and range of each round's ratio, and the median rates."""
+    ratios = [o / t for o, t in zip(ours, theirs, strict=True)]
+    return {
+        "steps_per_second": round(statistics.median(theirs), 1),
+        "ratio": round(statistics.median(ratios), 3),
+        "ratio_range": [round(min(ratios), 3), round(max(ratios), 3)],
+    }
 
 
 def paired(ours: list[float], theirs: list[float]) -> dict[str, Any]:

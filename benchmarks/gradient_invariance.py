@@ -9,8 +9,6 @@ difference over the length of the gradient of one process in one piece.
 from __future__ import annotations
 
 import argparse
-import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -18,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from common import conclude
+from common import PAIRS, conclude, in_two_processes
 from numpy.typing import NDArray
 
 from steadyrl.algorithms.common.training import prepare
@@ -35,7 +33,7 @@ BAR = 1e-5
 
 
 def main() -> None:
-    """Both presets in one process, then in two."""
+    """Both presets in one process, then in two, with all weights in each and with shards."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a small batch, keep nothing")
     parser.add_argument("--json", action="store_true", help="only the last line")
@@ -48,13 +46,13 @@ def main() -> None:
             np.savez(arguments.into, **found)
         return
     alone = dict(_gradients(size, splits=SPLITS))
-    together = _in_two_processes(quick=arguments.quick)
+    together = {kind: _in_two_processes(kind, quick=arguments.quick) for kind in PAIRS}
     records = {}
     for name in PRESETS:
         for moment in ("before", "after"):
             whole = alone[f"{name} {moment} 1"]
             others = {f"{k} splits": alone[f"{name} {moment} {k}"] for k in SPLITS[1:]}
-            others["2 processes"] = together[f"{name} {moment} 1"]
+            others |= {kind: found[f"{name} {moment} 1"] for kind, found in together.items()}
             records[f"{name}, {moment} {STEPS} optimiser steps"] = {
                 other: float(np.linalg.norm(gradient - whole) / np.linalg.norm(whole))
                 for other, gradient in others.items()
@@ -94,15 +92,10 @@ def _gradients(size: int, splits: tuple[int, ...]) -> Iterator[tuple[str, NDArra
                 descend(learner, batch, slice(0, len(batch)), now, now.learning_rate)
 
 
-def _in_two_processes(*, quick: bool) -> dict[str, NDArray[np.float32]]:
+def _in_two_processes(kind: str, *, quick: bool) -> dict[str, NDArray[np.float32]]:
     with tempfile.TemporaryDirectory() as folder:
         into = Path(folder) / "gradients.npz"
-        command = [sys.executable, "-m", "accelerate.commands.accelerate_cli", "launch"]
-        command += ["--multi_gpu", "--num_processes=2", "--num_machines=1"]
-        command += ["--mixed_precision=no", "--dynamo_backend=no", "--main_process_port=0"]
-        command += [__file__, "--into", str(into), *(["--quick"] if quick else [])]
-        environment = {**os.environ, "HF_HOME": folder}  # no accelerate config of the user's
-        subprocess.run(command, check=True, env=environment)
+        in_two_processes(kind, __file__, "--into", into, *(["--quick"] if quick else []))
         with np.load(into) as found:
             return dict(found)
 

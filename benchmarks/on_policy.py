@@ -1,9 +1,9 @@
-"""PPO and TRPO against Stable-Baselines3 and sb3-contrib: speed, and learning over seeds.
+"""PPO and TRPO against Stable-Baselines3, sb3-contrib and SBX: speed, and learning over seeds.
 
 Speed: CartPole-v1 with eight copies, the peers' default settings on both sides, interleaved, one
-thread each, median of the ratios; run it on an idle machine. Learning: the same settings and
-steps on both sides, mean return of the last evaluations over seeds. Breakout: one TRPO update of
-8 x 512 samples, at equal work and with the settings of the preset trpo/breakout.
+thread each, median of the ratios (SBX has no TRPO); run it on an idle machine. Learning: the same
+settings and steps on both sides, mean return of the last evaluations over seeds. Breakout: one TRPO
+update of 8 x 512 samples, at equal work and with the settings of the preset trpo/breakout.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import PEER_PYTHON, conclude, paired, require_peers, run_json
+from common import PEER_PYTHON, SBX_PYTHON, conclude, paired, ratio, require_peers, run_json
 
 from steadyrl.core.presets import load_config
 
@@ -117,7 +117,7 @@ def main() -> None:
         "--only", choices=sorted(LEARNING), help="of 'learning': this one, beside what is kept"
     )
     arguments = parser.parse_args()
-    require_peers()
+    require_peers(*([SBX_PYTHON] if arguments.what == "speed" else []))
 
     def say(line: str) -> None:
         if not arguments.json:
@@ -140,21 +140,26 @@ def speed(rounds: int, say: Any) -> dict[str, Any]:
     """Ratios, interleaved."""
     results: dict[str, Any] = {"rounds": rounds}
     for algorithm, (theirs, ours, steps) in SPEED.items():
-        rates: dict[str, list[float]] = {"ours": [], "sb3": []}
+        sides = {"ours": ours, "sb3": theirs} | ({"sbx": {}} if algorithm == "ppo" else {})
+        rates: dict[str, list[float]] = {name: [] for name in sides}
         for _ in range(rounds):
-            for name, settings in (("ours", ours), ("sb3", theirs)):
-                found = _run(name, algorithm, "CartPole-v1", 8, steps, settings, 0, 0)
+            for name, settings in sides.items():
+                found = _speed_of(name, algorithm, steps, settings)
                 rates[name].append(found["steps_per_second"])
                 results.setdefault("versions", {}).update(found["versions"])
-        ratios = [o / s for o, s in zip(rates["ours"], rates["sb3"], strict=True)]
         results[algorithm] = {
-            "ours_steps_per_second": round(statistics.median(rates["ours"])),
-            "sb3_steps_per_second": round(statistics.median(rates["sb3"])),
-            "ratio": round(statistics.median(ratios), 2),
-            "ratio_range": [round(min(ratios), 2), round(max(ratios), 2)],
+            "ours": {"steps_per_second": round(statistics.median(rates["ours"]), 1)},
+            **{name: ratio(rates["ours"], rates[name]) for name in sides if name != "ours"},
         }
         say(f"{algorithm}: {results[algorithm]}")
     return results
+
+
+def _speed_of(name: str, algorithm: str, steps: int, settings: dict[str, Any]) -> dict[str, Any]:
+    if name != "sbx":
+        return _run(name, algorithm, "CartPole-v1", 8, steps, settings, 0, 0)
+    script = HERE / "peers" / "sbx_speed.py"
+    return run_json(SBX_PYTHON, script, "--algorithm", "ppo", "--steps", steps, "--warm-up", 1)
 
 
 EQUAL_WORK = {

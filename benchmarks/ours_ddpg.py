@@ -22,6 +22,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--evaluate-every", type=int, default=0)
     parser.add_argument("--precision", default="fp32")
+    parser.add_argument("--twin-critics", action="store_true")
+    parser.add_argument("--policy-delay", type=int, default=1)
+    parser.add_argument("--target-noise", type=float, default=0.0)
     arguments = parser.parse_args()
     config = load_config(
         "ddpg/pendulum",
@@ -32,6 +35,9 @@ def main() -> None:
             "log_every": 100,
             "seed": arguments.seed,
             "compute.precision": arguments.precision,
+            "twin_critics": arguments.twin_critics,
+            "policy_delay": arguments.policy_delay,
+            "target_noise_std": arguments.target_noise,
             "evaluation.episodes": 10 if arguments.evaluate_every else 0,
             "evaluation.every": arguments.evaluate_every or 1,
         },

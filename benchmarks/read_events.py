@@ -40,6 +40,8 @@ TAGS = [
     "eval/mean_ep_length",
 ]
 
+VERSION = b"\x09" + struct.pack("<d", 1.0) + b"\x1a\x0dbrain.Event:2"
+
 OURS = """
 import json, sys, time
 from pathlib import Path
@@ -89,19 +91,19 @@ def varint(value: int) -> bytes:
 
 def write_file(path: Path, steps: range, rng: np.random.Generator) -> None:
     """An event file as SummaryWriter would write it, made in one go."""
-    version = b"\x09" + struct.pack("<d", 1.0) + b"\x1a\x0dbrain.Event:2"
-    parts = [_frames(np.frombuffer(version, dtype=np.uint8)[None]).tobytes()]
+    parts = [framed(np.frombuffer(VERSION, dtype=np.uint8)[None]).tobytes()]
     by_width: dict[int, list[int]] = {}
     for step in steps:
         by_width.setdefault(len(varint(step)), []).append(step)
     for width, block in by_width.items():
-        frames = [_scalars(tag, np.array(block), width, rng) for tag in TAGS]
+        at = np.array(block)
+        frames = [scalars(tag, at, width, rng.normal(size=len(at))) for tag in TAGS]
         parts.append(np.concatenate(frames, axis=1).tobytes())
     path.write_bytes(b"".join(parts))
 
 
-def _scalars(tag: str, steps: Any, width: int, rng: np.random.Generator) -> Any:
-    """All of one tag's frames, a row each."""
+def scalars(tag: str, steps: Any, width: int, values: Any) -> Any:
+    """Frames of one tag, a row each, of steps whose numbers take `width` bytes."""
     name = tag.encode()
     value = b"\x0a" + varint(len(name)) + name + b"\x15" + bytes(4)
     summary = b"\x0a" + varint(len(value)) + value
@@ -111,11 +113,11 @@ def _scalars(tag: str, steps: Any, width: int, rng: np.random.Generator) -> Any:
     for place in range(width):
         more = 0x80 if place < width - 1 else 0
         rows[:, 10 + place] = (steps >> (7 * place)) & 0x7F | more
-    rows[:, -4:] = rng.normal(size=len(steps)).astype("<f4").view(np.uint8).reshape(-1, 4)
-    return _frames(rows)
+    rows[:, -4:] = values.astype("<f4").view(np.uint8).reshape(-1, 4)
+    return framed(rows)
 
 
-def _frames(rows: Any) -> Any:
+def framed(rows: Any) -> Any:
     """Lengths and checksums around records of one length."""
     head = np.frombuffer(struct.pack("<Q", rows.shape[1]), dtype=np.uint8)[None]
     head = np.concatenate([head, masked_crc32c(head).view(np.uint8).reshape(-1, 4)], axis=1)

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from steadyrl.algorithms.common.training import prepare
-from steadyrl.core.presets import load_config, preset_names
+from steadyrl.core.package_files import preset_names
+from steadyrl.core.presets import load_config
 from steadyrl.core.run_config import RunConfig
 
 NOT_COMPARED = ("time.", "machine.")

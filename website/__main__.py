@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
 from steadyrl.stability.explain import rules_page
@@ -15,6 +15,7 @@ from website.staging import ROOT, hand_written, stage
 SOURCE = ROOT / "build" / "site-source"
 SITE = ROOT / "build" / "site"
 CSS = ROOT / "website" / "extra.css"
+TOLD = 20  # of what is wrong: the rest is mostly the same again
 
 
 def main() -> int:
@@ -37,7 +38,9 @@ def main() -> int:
         return built.returncode
     if leaving := list(requests(SITE)):
         return _refuse(leaving)
-    sys.stdout.write(f"{len(pages)} pages: {SITE.relative_to(ROOT)}/index.html\n")
+    site = SITE.relative_to(ROOT)
+    sys.stdout.write(f"{len(pages)} pages: {site}/index.html\n")
+    sys.stdout.write(f"with search: python3 -m http.server --bind 127.0.0.1 -d {site}\n")
     return 0
 
 
@@ -45,8 +48,10 @@ def _files_below(folder: Path, root: Path) -> set[str]:
     return {file.relative_to(root).as_posix() for file in folder.rglob("*") if file.is_file()}
 
 
-def _refuse(reasons: Iterable[str]) -> int:
-    sys.stderr.writelines(f"{reason}\n" for reason in reasons)
+def _refuse(reasons: Sequence[str]) -> int:
+    sys.stderr.writelines(f"{reason}\n" for reason in reasons[:TOLD])
+    if len(reasons) > TOLD:
+        sys.stderr.write(f"and {len(reasons) - TOLD} more\n")
     return 1
 
 

@@ -14,7 +14,8 @@ from steadyrl.cli.main import COMMANDS, main
 from steadyrl.cli.presets import headline as preset_headline
 from steadyrl.core.catalogue import CATALOGUE, Signal
 from steadyrl.core.config import Leaf, flatten
-from steadyrl.core.presets import load_config, preset_names, preset_text
+from steadyrl.core.package_files import preset_names, preset_text
+from steadyrl.core.presets import load_config
 from steadyrl.core.registry import ALGORITHMS
 from steadyrl.stability.detectors import DEFAULT, OPTIONAL
 from steadyrl.stability.explain import KINDS, Rule, all_rules, explain, headline

@@ -9,7 +9,7 @@ from posixpath import dirname, relpath
 
 from steadyrl.core.catalogue import CATALOGUE
 from steadyrl.core.config import Leaf, Settings, group_of, leaves
-from steadyrl.core.presets import preset_names
+from steadyrl.core.package_files import preset_names
 from steadyrl.core.registry import ALGORITHMS, config_class
 from steadyrl.stability.explain import all_rules
 from website.markdown import LINK, SPAN, rewritten

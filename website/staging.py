@@ -18,6 +18,7 @@ OUTSIDE = {  # pages that do not lie in docs/, and where the site has them
     "README.zh.md": "zh.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
+    "SECURITY.md": "security.md",
     "benchmarks/README.md": "benchmarks.md",
 }
 REPLACED = {"docs/rules.md": "rules/index.md"}  # whole in the repository, a page per rule here

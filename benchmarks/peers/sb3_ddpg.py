@@ -1,4 +1,4 @@
-"""Stable-Baselines3's DDPG on Pendulum-v1: speed after a warm-up, or evaluations while learning.
+"""Stable-Baselines3's DDPG or TD3 on Pendulum-v1: speed after a warm-up, or evaluations while learning.
 
 Runs in the peers' virtual environment; prints one JSON object.
 """
@@ -14,7 +14,7 @@ import gymnasium
 import numpy as np
 import stable_baselines3
 import torch
-from stable_baselines3 import DDPG
+from stable_baselines3 import DDPG, TD3
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.monitor import Monitor
@@ -52,6 +52,7 @@ class Evaluations(BaseCallback):
 
 def main() -> None:
     parser = argparse.ArgumentParser()
+    parser.add_argument("--algorithm", choices=["ddpg", "td3"], default="ddpg")
     parser.add_argument("--batch-size", type=int, default=256)
     parser.add_argument("--steps", type=int, default=2000)
     parser.add_argument("--warm-up", type=int, default=300)
@@ -60,7 +61,8 @@ def main() -> None:
     parser.add_argument("--evaluate-every", type=int, default=0)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    model = DDPG(
+    kind = {"ddpg": DDPG, "td3": TD3}[arguments.algorithm]
+    model = kind(
         "MlpPolicy",
         gymnasium.make("Pendulum-v1"),
         learning_rate=1e-3,

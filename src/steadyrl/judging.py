@@ -6,12 +6,13 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from steadyrl.core.choices import Family, Limits
 from steadyrl.core.coarsen import Columns, coarsen
-from steadyrl.core.foreign_config import Family, ForeignConfig
+from steadyrl.core.foreign_config import ForeignConfig
 from steadyrl.core.records import Evidence, Finding, Intervention
-from steadyrl.core.run_config import Limits, RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.against_others import against_others
 from steadyrl.stability.diagnose import undecided
 from steadyrl.stability.enough import READABLE, doubts, missing_steps
@@ -22,13 +23,14 @@ from steadyrl.stability.rules import Case
 from steadyrl.stability.standing import OF_THE_RETURN, passed, standing
 from steadyrl.stability.window import Window
 from steadyrl.store.foreign.finding import is_own
-from steadyrl.store.foreign.mapping import load_table, names_of_settings
-from steadyrl.store.foreign.run import ForeignRun
 from steadyrl.store.lock import WriterLock
 from steadyrl.store.reader import RunReader
 from steadyrl.verdict import UNDISTURBED, Verdict
 
-Recorded = RunReader | ForeignRun
+if TYPE_CHECKING:  # readers of other programs' files are imported when there is such a file
+    from steadyrl.store.foreign.run import ForeignRun
+
+    Recorded = RunReader | ForeignRun
 
 BLOCKS = 1000  # longer runs are looked at in blocks, each reduced as the catalogue declares
 QUIET_SECONDS = 3600.0  # a record without an end that has not grown for so long is broken off
@@ -48,6 +50,8 @@ def open_run(path: Path) -> Recorded:
     """A run of ours, or what another program recorded."""
     if is_own(path) or not path.exists():
         return RunReader.open(path)
+    from steadyrl.store.foreign.run import ForeignRun
+
     return ForeignRun(path)
 
 
@@ -73,6 +77,9 @@ def diagnose(
     path = Path(path)
     if is_own(path) or not path.exists():
         return judge(RunReader.open(path), limits)
+    from steadyrl.store.foreign.mapping import load_table
+    from steadyrl.store.foreign.run import ForeignRun
+
     run = ForeignRun(
         path,
         mapping=load_table(mapping) if mapping else None,
@@ -91,7 +98,7 @@ def judge(run: Path | Recorded, limits: Limits | None = None) -> Verdict:
 def judged(run: Path | Recorded, limits: Limits | None = None) -> Judged:
     """Judge a recorded run, and keep what it was judged by."""
     store = open_run(run) if isinstance(run, Path) else run
-    if isinstance(store, ForeignRun):
+    if not isinstance(store, RunReader):
         return _judged_foreign(store, held_to(store.config, limits))
     config = held_to(store.config_in_force(), limits)
     return judged_as_seen(store, config, observe(store, config))
@@ -219,13 +226,22 @@ def _judged(
         machine=[f for f in monitor.findings if f.concerns == "machine"],
         machine_diagnoses=[d for d in diagnoses if d.concerns == "machine"],
         unit=config.unit,
-        changes=prescriptions(diagnoses, config, window, names_of_settings(config)),
+        changes=prescriptions(diagnoses, config, window, _names_there(config)),
         standing=how,
         passed=gone,
         looked=monitor.able(),
         **said,
     )
     return Judged(verdict, window, config, probes)
+
+
+def _names_there(config: RunConfig) -> Mapping[str, str]:
+    """What the program that trained the run calls our settings."""
+    if not config.recorded_by:
+        return {}
+    from steadyrl.store.foreign.mapping import names_of_settings
+
+    return names_of_settings(config)
 
 
 def _passed(monitor: Monitor, status: str) -> set[str]:

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from steadyrl.algorithms.common.training import Training
-from steadyrl.core.errors import LeaderFailed, StoreError
+from steadyrl.core.arrays import SpreadArray, spread_arrays
+from steadyrl.core.errors import LeaderFailed, StoreError, WorkerLost
 from steadyrl.core.records import RunSummary, Step
 from steadyrl.nets.processes import met_by_all
 from steadyrl.store.reader import RunReader
@@ -27,6 +29,18 @@ class Onward:
     path: Path
     step: int  # the Step that the leader stands at; it has a checkpoint if it has gone back there
     config: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Saving:
+    """The leader is about to save the state, of which each process holds its shards."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The next array of that state that the leader wants as a whole."""
+
+    number: int
 
 
 @dataclass(frozen=True)
@@ -59,6 +73,20 @@ def leading(training: Training) -> Iterator[None]:
         raise
 
 
+def whole_state(training: Training) -> dict[str, Any]:
+    """What the leader saves between two Steps; followers are asked for shards as it is written."""
+    processes, state = training.processes, training.state_dict()
+    if processes.apart:
+        raise WorkerLost(
+            "no checkpoint can be written: other processes hold shards of the weights."
+        )
+    if processes.sharded:
+        processes.broadcast(Saving())
+        for number, array in enumerate(spread_arrays(state)):
+            array.call = partial(processes.broadcast, Wanted(number))
+    return state
+
+
 def say_ended(training: Training, path: Path, summary: RunSummary) -> None:
     """Let the followers go."""
     training.processes.broadcast(Ended(path.absolute(), summary))
@@ -69,7 +97,14 @@ def follow(training: Training) -> tuple[RunSummary, Path]:
     processes, learner = training.processes, training.learner
     steps: Iterator[Step] = iter(())
     astray = True  # not known to stand where the leader does
-    while isinstance(word := processes.broadcast(None), Onward):
+    shards: list[SpreadArray] = []
+    while not isinstance(word := processes.broadcast(None), Ended):
+        if isinstance(word, Saving):
+            shards = [*spread_arrays(training.state_dict())]
+            continue
+        if isinstance(word, Wanted):
+            shards[word.number].gather()
+            continue
         back = astray or word.step != learner.steps
         astray = True
         try:
@@ -81,7 +116,7 @@ def follow(training: Training) -> tuple[RunSummary, Path]:
             next(steps, None)
             astray = False
         except Exception as error:
-            if not met_by_all(error):
+            if processes.apart or not met_by_all(error):
                 raise
             # The leader has met it too, and says what becomes of it.
     if word.summary is None or word.path is None:

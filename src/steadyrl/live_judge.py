@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from steadyrl.core.choices import Limits
 from steadyrl.core.records import Step
-from steadyrl.core.run_config import Limits, RunConfig
+from steadyrl.core.run_config import RunConfig
 from steadyrl.judging import Judged, Observed, held_to, is_left, judged_as_seen, observe
 from steadyrl.stability.monitor import Monitor
 from steadyrl.store.intact import is_step

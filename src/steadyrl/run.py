@@ -19,7 +19,13 @@ from typing import Any
 
 from steadyrl.algorithms.common.training import Training, prepare
 from steadyrl.core.config import refuse_at_a_fork
-from steadyrl.core.errors import CheckpointError, OutOfMemory, SteadyError, TrainingDiverged
+from steadyrl.core.errors import (
+    CheckpointError,
+    OutOfMemory,
+    SteadyError,
+    TrainingDiverged,
+    memory_errors,
+)
 from steadyrl.core.launch import launched
 from steadyrl.core.records import RunSummary
 from steadyrl.core.run_config import RunConfig
@@ -27,7 +33,7 @@ from steadyrl.core.seeding import Generators
 from steadyrl.guarding import NO_ACTIONS, Controls, Guarding
 from steadyrl.guarding import GuardMode as GuardMode
 from steadyrl.guarding import Observers as Observers
-from steadyrl.leading import follow, leading, led, say_ended
+from steadyrl.leading import follow, leading, led, say_ended, whole_state
 from steadyrl.store.reader import DAMAGE, RunReader
 from steadyrl.store.writer import RunWriter, claim_run_path
 
@@ -131,7 +137,7 @@ def drive(
     watched = Guarding(training, store, guard, acted or NO_ACTIONS)
     try:
         observers.begun(store.path)
-        with interrupts(controls):
+        with interrupts(controls), memory_errors(store.path):
             while True:
                 try:
                     for step in led(training, store.path):
@@ -187,7 +193,7 @@ def _begun(
 
 def _save_beginning(training: Training, store: RunWriter, *, step: int, good: bool) -> None:
     """From here on there is always something to resume from and to go back to."""
-    store.save_checkpoint({**training.state_dict(), "guard": NO_ACTIONS}, step=step, good=good)
+    store.save_checkpoint({**whole_state(training), "guard": NO_ACTIONS}, step=step, good=good)
 
 
 def _save_what_stands(error: SteadyError, watched: Guarding, store: RunWriter) -> None:

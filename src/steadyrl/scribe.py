@@ -23,6 +23,7 @@ from steadyrl.core.records import (
     number_to_json,
 )
 from steadyrl.core.run_config import RunConfig
+from steadyrl.leading import whole_state
 from steadyrl.store.black_box import BLACK_BOX_STEPS, write_black_box
 from steadyrl.store.writer import RunWriter
 
@@ -126,7 +127,7 @@ class Scribe:
 
     def save(self, step: int, *, good: bool, guard: Mapping[str, Any]) -> None:
         """Save the whole state as that of a Step, with what the guard has done so far."""
-        state = {**self._training.state_dict(), "guard": guard}
+        state = {**whole_state(self._training), "guard": guard}
         measured = self.last.signals if self.last and self.last.index == step else None
         self._store.save_checkpoint(state, step=step, good=good, measured=measured)
 

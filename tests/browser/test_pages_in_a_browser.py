@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +16,7 @@ from steadyrl.report.milestones import write_milestones
 from steadyrl.store.writer import RunWriter
 from tests.browser.conftest import Open, holds, served
 from tests.rules.traces import CUT_SHORT, trace, trace_of
+from tests.unit import test_pages as made
 from tests.unit.test_judging import config_of_run, recorded
 
 WAIT = 20_000  # milliseconds, for machines that have other things to do
@@ -134,25 +137,82 @@ def test_a_page_finds_its_server_again(opened: Open, tmp_path: Path) -> None:
         page.close()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1400])
-def test_pages_can_be_used_by_everybody(
-    width: int, theme: str, opened: Open, tmp_path: Path
+def healthy(folder: Path) -> Path:
+    return write_report([open_run(recorded(folder / "run", trace()))])
+
+
+def sick(folder: Path) -> Path:
+    return write_report([open_run(sick_run(folder / "run"))])
+
+
+def unknown(folder: Path) -> Path:
+    return write_report([open_run(recorded(folder / "run", trace()[:4]))])
+
+
+def several(folder: Path) -> Path:
+    runs = [recorded(folder / "well", trace()), sick_run(folder / "ill")]
+    return write_report([open_run(run) for run in runs], folder / "page.html")
+
+
+def foreign(folder: Path) -> Path:
+    rows = [f"{n},{0.01 + n % 7 / 1000},{n}" for n in range(1, 60)]
+    names = "total_timesteps,policy.kl,rollout.return_mean"
+    (folder / "progress.csv").write_text("\n".join([names, *rows]) + "\n")
+    return write_report([open_run(folder)])
+
+
+KINDS = [
+    *(healthy, sick, unknown, several, foreign),
+    *(
+        made.of_rescue,
+        made.of_ladder,
+        made.of_comparison,
+        made.of_milestones,
+        made.of_inspection,
+        made.of_replay,
+        made.of_study,
+        made.of_fault_bench,
+    ),
+]
+
+
+def violations(page: Any) -> list[str]:
+    """What would keep somebody from using a page, in both themes, on a phone and on a desk."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    found = []
+    for width in (360, 1400):
+        page.set_viewport_size({"width": width, "height": 900})
+        for theme in ("light", "dark"):
+            page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+            told = axe.run(page).response["violations"]
+            found += [f"{width} {theme} {one['id']}: {one['nodes'][0]['html']}" for one in told]
+        if not page.evaluate("document.documentElement.scrollWidth <= innerWidth"):
+            found.append(f"{width} is too narrow")
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_page_can_be_used_by_everybody(
+    kind: Callable[[Path], Path], opened: Open, tmp_path: Path
 ) -> None:
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
-    runs = tmp_path / "runs"
-    runs.mkdir()
-    run = sick_run(runs / "run")
-    page = opened(report_of(run), width=width, theme=theme)
-    page.wait_for_selector("canvas", timeout=WAIT)
+    page = opened(kind(tmp_path).as_uri())
+    page.wait_for_selector("main", timeout=WAIT)
     for fold in page.locator("summary").all():
         fold.click()
-    assert axe.Axe().run(page).response["violations"] == []
+    assert violations(page) == []
+
+
+def test_the_dashboard_can_be_used_by_everybody(opened: Open, tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    sick_run(runs / "run")
+    recorded(runs / "well", trace())
     with served(runs) as (base, _):
-        page = opened(base, width=width, theme=theme)
-        page.wait_for_selector(".rows .row", timeout=WAIT)
-        assert axe.Axe().run(page).response["violations"] == []
-        page.close()
+        for address in ("/", address_of(runs, ""), "/rule/C208"):
+            page = opened(base + address)
+            page.wait_for_selector("main p, .rows .row", timeout=WAIT)
+            assert violations(page) == [], address
+            page.close()
 
 
 def test_a_rule_that_spoke_leads_to_its_page(opened: Open, tmp_path: Path) -> None:
@@ -173,3 +233,51 @@ def test_lines_that_share_a_chart_are_named(opened: Open, tmp_path: Path) -> Non
     page = opened(write_milestones(runs, [1.0], tmp_path / "page.html").as_uri())
     page.wait_for_selector("canvas", timeout=WAIT)
     assert page.locator(".legend span").all_inner_texts() == ["one", "other"]
+
+
+def test_the_keyboard_alone_leads_from_the_fleet_to_a_value(opened: Open, tmp_path: Path) -> None:
+    sick_run(tmp_path / "run")
+    with served(tmp_path) as (base, _):
+        page = opened(base)
+        page.wait_for_selector(".rows .row", timeout=WAIT)
+        page.keyboard.press("?")
+        assert holds(page, "document.querySelector('[role=dialog]') !== null")
+        page.keyboard.press("Escape")
+        assert holds(page, "document.querySelector('[role=dialog]') === null")
+        page.keyboard.press("j")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("canvas", timeout=WAIT)
+        for _ in range(40):
+            page.keyboard.press("Tab")
+            if page.evaluate("document.activeElement.className.includes('plot')"):
+                break
+        page.keyboard.press("ArrowRight")
+        assert holds(page, "document.querySelector('.at').textContent.includes('at ')")
+        page.keyboard.press("t")
+        assert holds(page, "document.documentElement.dataset.theme === 'dark'")
+        page.close()
+
+
+def test_the_icon_turns_when_something_is_severe(opened: Open, tmp_path: Path) -> None:
+    recorded(tmp_path / "well", trace())
+    icon = "decodeURIComponent(document.querySelector('link[rel=icon]').href)"
+    with served(tmp_path) as (base, _):
+        page = opened(base)
+        page.wait_for_selector(".rows .row", timeout=WAIT)
+        assert holds(page, f"{icon}.includes('#1c9c5b')")
+        sick_run(tmp_path / "ill")
+        assert holds(page, f"{icon}.includes('#d92d20')", patience=800)
+        page.close()
+
+
+def test_a_large_report_draws_first_and_reads_the_rest_afterwards(
+    opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("steadyrl.viewer.frame.PACKED", 1000)
+    page = opened(report_of(sick_run(tmp_path / "run")))
+    page.wait_for_selector("canvas", timeout=WAIT)
+    assert holds(page, DRAWN)
+    before = page.locator("canvas").count()
+    page.locator("summary", has_text="nothing is said of").click()
+    assert holds(page, f"document.querySelectorAll('canvas').length > {before}")
+    assert not page.locator("text=reading ...").is_visible()

@@ -1,4 +1,4 @@
-"""What tests/unit/test_language_processes.py runs in one process and in two, started only once.
+"""What tests/unit/test_language_processes.py runs in one process and in pairs, started only once.
 
 Every process goes through the same scenarios; each leaves its runs in a folder, and what it printed
 and met in a file that bears its rank.
@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from steadyrl import guarding
 from steadyrl.algorithms.common.training import prepare
+from steadyrl.algorithms.language import ppo
 from steadyrl.algorithms.language.learner import LanguageLearner
 from steadyrl.algorithms.language.ppo import estimate, find_gradient, sample
 from steadyrl.cli.main import main as command_line
@@ -35,6 +35,7 @@ from steadyrl.run import Observers, resume, train
 from steadyrl.stability.guard import Action
 
 NEVER = 1 << 30
+TINY = {"layers": 2, "width": 16, "heads": 2}
 _fails_in = NEVER
 
 
@@ -58,7 +59,7 @@ def config(folder: Path, **settings: Any) -> RunConfig:
     values = {
         "algorithm": "language",
         "total_samples": 96,
-        "model": {"layers": 1, "width": 16, "heads": 2},
+        "model": TINY,
         "problems": {
             "name": "jsonl",
             "path": str(folder / "problems.jsonl"),
@@ -79,17 +80,24 @@ def config(folder: Path, **settings: Any) -> RunConfig:
 
 PPO = {"kl": "reward"}
 GRPO = {"advantage": "group", "kl": "loss", "minibatch_size": 12}
+GRADIENTS: dict[str, dict[str, Any]] = {
+    "ppo": PPO,
+    "grpo": GRPO,
+    "in one pass": {**GRPO, "micro_batch_size": None, "minibatch_size": None},
+    "recomputed": {**PPO, "model": {**TINY, "recompute": True}},
+    "adapters": {**GRPO, "model": {**TINY, "lora_rank": 2}},
+}
 
 
 def gradients(folder: Path) -> None:
-    """The gradient of the first batch, by PPO and by GRPO."""
-    for name, settings in (("ppo", PPO), ("grpo", GRPO)):
+    """The gradient of the first batch."""
+    for name, settings in GRADIENTS.items():
         training = prepare(config(folder, **settings))
         learner, now = training.learner, training.live.now
         assert isinstance(learner, LanguageLearner)
         batch, _ = estimate(learner, *sample(learner, now), now)
         find_gradient(learner, batch, slice(0, len(batch)), now)
-        found = torch.cat([gradient.flatten() for gradient in learner.weights.gradients()])
+        found = learner.weights.whole_gradient()
         if not launched().follows:
             np.save(folder / f"gradient-{name}.npy", found.numpy())
             np.save(folder / f"tokens-{name}.npy", batch.completions.tokens.numpy())
@@ -151,6 +159,25 @@ def out_of_memory(folder: Path) -> None:
         train(config(folder, **GRPO, evaluation={"episodes": 0}), folder / "full")
 
 
+def stranded(folder: Path) -> None:
+    """The last process alone has no room for a pass with gradients of the second update.
+
+    Where weights are sharded the other one waits in such a pass: nothing can follow this.
+    """
+    inner, calls = ppo.losses_of, 0
+
+    def fails(*arguments: Any, **more: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 20 and launched().rank == launched().count - 1:
+            raise RuntimeError("out of memory: tried to allocate 9 GB")
+        return inner(*arguments, **more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ppo, "losses_of", fails)
+        train(config(folder, **GRPO), folder / "stranded")
+
+
 def _fail_in_the_last_process(patch: pytest.MonkeyPatch, error: Exception) -> None:
     """Once, when it samples for the third time."""
     inner, calls = generation._sample, 0
@@ -194,6 +221,7 @@ SCENARIOS: tuple[Callable[[Path], None], ...] = (
     failed,
     taken,
     too_small,
+    stranded,
 )
 
 

@@ -14,6 +14,7 @@ DATA = re.compile(
     r"(?P<data>.*?)</script>",
     re.DOTALL,
 )
+MORE = re.compile(r'id="more" data-packed="gzip">(?P<data>.*?)</script>', re.DOTALL)
 
 
 def page_data(path: Path) -> dict[str, Any]:
@@ -24,6 +25,10 @@ def page_data(path: Path) -> dict[str, Any]:
     if found["packed"]:
         text = gzip.decompress(base64.b64decode(text)).decode()
     data: dict[str, Any] = json.loads(text)
+    if more := MORE.search(path.read_text("utf-8")):
+        later = json.loads(gzip.decompress(base64.b64decode(more["data"])))
+        for run, curves in zip(data["runs"], later, strict=True):
+            run["curves"] |= curves
     return data
 
 

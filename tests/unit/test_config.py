@@ -10,7 +10,8 @@ from steadyrl.algorithms.on_policy.config import PPOConfig
 from steadyrl.core.config import LiveConfig
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.foreign_config import ForeignConfig, as_ours
-from steadyrl.core.presets import load_config, parse_config, preset_names, preset_text
+from steadyrl.core.package_files import preset_names, preset_text
+from steadyrl.core.presets import load_config, parse_config
 from steadyrl.core.registry import ALGORITHMS, config_class
 from steadyrl.core.yaml_text import parse_scalar, read_yaml
 from steadyrl.stability.check import check_config

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steadyrl.views.curves import POINTS, curve, thin
+from steadyrl.store.foreign.run import ForeignRun
+from steadyrl.views.curves import POINTS, curve, curves_of, thin
 
 
 def test_thinning_keeps_both_ends_and_every_spike() -> None:
@@ -63,3 +65,14 @@ def test_what_is_no_number_is_a_gap_and_is_said() -> None:
 
 def test_a_curve_of_numbers_has_nothing_odd() -> None:
     assert "odd" not in curve(np.array([0.0, 1.0]), np.array([1.0, 2.0])).to_json()
+
+
+def test_of_another_programs_log_every_extreme_is_drawn_however_long_it_is(tmp_path: Path) -> None:
+    values = np.sin(np.arange(30_000) / 500)
+    values[12_345], values[20_001], values[25_000] = 99.0, np.nan, -np.inf
+    rows = [f"{step},{value}" for step, value in enumerate(values)]
+    (tmp_path / "progress.csv").write_text("total_timesteps,policy.kl\n" + "\n".join(rows) + "\n")
+    drawn = curves_of(ForeignRun(tmp_path), None)["policy.kl"]
+    assert max(value for value in drawn.y if value is not None) == 99.0
+    assert list(drawn.odd) == [(20_001, "nan"), (25_000, "-inf")]
+    assert len(drawn.x) < 2000

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
+import tracemalloc
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -12,8 +14,10 @@ from typing import Any
 import pytest
 from werkzeug.test import Client
 
+from steadyrl.core.errors import ConfigError
 from steadyrl.core.records import Step
-from steadyrl.dashboard.access import Access
+from steadyrl.dashboard import serving
+from steadyrl.dashboard.access import Access, access_of
 from steadyrl.dashboard.fleet import Fleet, group_of, worst_first
 from steadyrl.dashboard.folder import DEPTH, Folder
 from steadyrl.dashboard.live import follow_run
@@ -219,5 +223,134 @@ def test_a_step_that_is_written_while_one_looks_arrives_alone(tmp_path: Path) ->
 
 def test_a_rule_has_a_page(tmp_path: Path) -> None:
     answer = client_of(tmp_path).get("/api/rule/D009", headers=HOST)
-    assert "return-collapse" in json.loads(answer.get_data(as_text=True))["title"]
+    page = json.loads(answer.get_data(as_text=True))
+    assert page["title"] == "D009 return collapse"
+    assert "**" not in str(page)  # nothing of Markdown
+    explained = next(block for block in page["blocks"] if block["title"] == "Explained by")
+    assert ["C208", "early-termination-pays"] in explained["rules"]
     assert client_of(tmp_path).get("/api/rule/D999", headers=HOST).status_code == 422
+
+
+def test_a_run_that_cannot_be_read_says_so_on_its_page(tmp_path: Path) -> None:
+    bad = tmp_path / "bad"
+    bad.mkdir()
+    (bad / "config.yaml").write_text(f"algorithm: '{EVIL}'")
+    (bad / "steps.jsonl").write_text("")
+    (one,) = Folder(tmp_path).look().values()
+    ((kind, text),) = _messages(follow_run(one, Looks()), 1)
+    assert kind == "problem"
+    assert "bad cannot be read" in text
+
+
+FAR = "http://lab.example:8700"
+
+
+def _from_afar(folder: Path) -> Client:
+    return Client(Dashboard(fleet_of(folder), Access(frozenset({"lab.example:8700"}), "secret")))
+
+
+def test_from_another_machine_nothing_is_shown_without_the_token(tmp_path: Path) -> None:
+    client = _from_afar(tmp_path)
+    for address in ("/", "/viewer.js", "/api/fleet", "/?token=guess", "/api/fleet?token="):
+        assert client.get(address, base_url=FAR).status_code == 403
+
+
+def test_the_token_leaves_the_address_for_a_cookie_that_no_script_reads(tmp_path: Path) -> None:
+    client = _from_afar(tmp_path)
+    answer = client.get("/run/x?token=secret&visible=a", base_url=FAR)
+    assert answer.status_code == 303
+    assert answer.headers["Location"].endswith("/run/x?visible=a")
+    cookie = answer.headers["Set-Cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=Strict" in cookie
+    assert client.get("/api/fleet", base_url=FAR).status_code == 200
+
+
+def test_a_token_does_not_open_it_to_other_names(tmp_path: Path) -> None:
+    client = _from_afar(tmp_path)
+    assert client.get("/?token=secret", base_url="http://evil.example:8700").status_code == 403
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", ""])
+def test_it_answers_only_to_names_it_was_given(host: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="names it knows"):
+        serving.made(tmp_path, 0, host)
+
+
+def test_this_machine_alone_needs_no_token() -> None:
+    assert access_of("127.0.0.1", 8700).token == ""
+    assert len(access_of("lab.example", 8700).token) >= 32
+    assert access_of("lab.example", 8700).token != access_of("lab.example", 8700).token
+
+
+@pytest.mark.parametrize("path", ["/viewer.js", "/viewer.css"])
+def test_the_viewer_comes_packed_to_who_can_unpack_it(path: str, tmp_path: Path) -> None:
+    client = client_of(tmp_path)
+    plain = client.get(path, headers=HOST).get_data()
+    answer = client.get(path, headers={**HOST, "Accept-Encoding": "gzip"})
+    assert answer.headers["Content-Encoding"] == "gzip"
+    assert gzip.decompress(answer.get_data()) == plain
+    assert len(answer.get_data()) < len(plain) / 2
+
+
+def test_a_line_without_an_end_takes_little_memory(tmp_path: Path) -> None:
+    run = recorded(tmp_path / "run", trace())
+    with (run / "steps.jsonl").open("ab") as file:
+        file.truncate(200 << 20)  # zeros that are nowhere on the disk
+    (one,) = Folder(tmp_path).look().values()
+    tracemalloc.start()
+    brief = Looks().brief(one)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert brief["headline"]
+    assert peak < 60 << 20
+
+
+HOSTILE = [EVIL, "a\u202etxt.exe", "\x1b[31mred", "x" * 200, "' OR 1=1 --", "%2e%2e", "\u2028"]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_name_is_a_name(name: str, tmp_path: Path) -> None:
+    folder = name.replace("/", "")
+    recorded(tmp_path / folder, trace())
+    (row,) = rows_of(tmp_path)
+    assert row["name"] == folder
+    assert row["headline"] == "healthy"
+    stream = client_of(tmp_path).get(f"/events/run/{row['id']}", headers=HOST)
+    first = next(iter(stream.response))
+    text = first.decode() if isinstance(first, bytes) else first
+    assert text.count("\n") == 3  # one event: a name cannot begin another
+
+
+def test_a_name_that_is_no_text_is_shown_all_the_same(tmp_path: Path) -> None:
+    run = recorded(tmp_path / "run", trace())
+    run.rename(Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff\xfe")))
+    (row,) = rows_of(tmp_path)
+    assert row["headline"] == "healthy"
+
+
+@pytest.mark.parametrize("target", ["/dev/zero", "/dev/random"])
+def test_a_device_is_never_opened(target: str, tmp_path: Path) -> None:
+    run = recorded(tmp_path / "run", trace())
+    (run / "events.jsonl").unlink(missing_ok=True)
+    (run / "events.jsonl").symlink_to(target)
+    folder = Folder(tmp_path)
+    assert folder.look() == {}
+    assert "no ordinary file" in folder.skipped["run"]
+
+
+def test_a_link_that_leads_to_itself_ends_the_search_nowhere(tmp_path: Path) -> None:
+    recorded(tmp_path / "run", trace())
+    (tmp_path / "again").symlink_to(tmp_path)
+    (tmp_path / "self").symlink_to(tmp_path / "self")
+    assert [one.name for one in Folder(tmp_path).look().values()] == ["run"]
+
+
+def test_a_run_that_grew_is_judged_again_while_somebody_looks(tmp_path: Path) -> None:
+    run = recorded(tmp_path / "run", trace())
+    fleet = fleet_of(tmp_path)
+    (run / "summary.json").write_text("{}")
+    fleet._looked = -1e9
+    assert fleet.renew() == 0
+    with fleet.watched():
+        assert fleet.renew() == 1

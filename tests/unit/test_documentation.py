@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -13,27 +14,30 @@ from typing import Any, NoReturn
 
 import pytest
 
+import steadyrl
 from steadyrl.cli.main import COMMANDS
 from steadyrl.cli.settings import parse_setting_flags
 from steadyrl.core.catalogue import CATALOGUE
 from steadyrl.core.errors import ConfigError
-from steadyrl.core.presets import load_config, preset_names
+from steadyrl.core.package_files import preset_names
+from steadyrl.core.presets import load_config
 from steadyrl.core.registry import ALGORITHMS
 from steadyrl.stability.explain import all_rules
 from website.checks import broken_links, lost_pages, navigation, requests
 from website.markdown import anchors, commands, links, spans
 from website.names import RULE, groups, linked, settings
+from website.reference import BESIDE, PARTS
 from website.staging import PICTURES, ROOT, hand_written, staged_pages
 
 PAGES = {page: (ROOT / page).read_text("utf-8") for page in hand_written()}
 NOTES = "docs/from-the-notes.md"
 OF_PYTHON = {  # names of code, not of settings or signals
-    "env.reset", "gymnasium.make", "gymnasium.register", "gymnasium.spaces.flatten", "live.now",
-    "os.system", "run.drive", "safetensors.numpy.save", "torch.func.jvp", "torch.relu",
+    "env.faults", "env.reset", "gymnasium.make", "gymnasium.register", "gymnasium.spaces.flatten",
+    "live.now", "os.system", "run.drive", "safetensors.numpy.save", "torch.func.jvp", "torch.relu",
     "torch.optim",
 }  # fmt: skip
 FILES = re.compile(
-    r".*\.(csv|html|ipynb|json|jsonl|log|md|npz|onnx|pt|py|safetensors|txt|yaml|yml|zip)"
+    r".*\.(bin|csv|html|ipynb|json|jsonl|log|md|npz|onnx|pt|py|safetensors|toml|txt|yaml|yml|zip)"
 )
 
 
@@ -71,6 +75,23 @@ def test_every_rule_signal_preset_and_setting_has_a_page() -> None:
         "settings": settings(),
     }.items():
         assert [name for name in names if f"{folder}/{name}.md" not in pages] == []
+
+
+def test_the_api_page_has_every_exported_name_and_what_it_names_exists() -> None:
+    exported = {name for _, names in PARTS for name in names}
+    assert exported == set(steadyrl.__all__) - {"__version__"}
+    for _, places in BESIDE:
+        for place in places:
+            module = ROOT / "src" / f"{place.rpartition('.')[0].replace('.', '/')}.py"
+            package = ROOT / "src" / f"{place.replace('.', '/')}.py"
+            name = place.rpartition(".")[2]
+            assert package.is_file() or f"class {name}" in module.read_text("utf-8"), place
+
+
+def test_the_site_is_built_by_the_version_that_was_tried() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    (pinned,) = [line for line in project["optional-dependencies"]["docs"] if "zensical" in line]
+    assert pinned in (ROOT / "constraints.txt").read_text("utf-8").splitlines()
 
 
 # What is named exists

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -39,7 +40,11 @@ def same(one: Columns | None, other: Columns | None) -> bool:
     assert one is not None
     assert other is not None
     assert list(one.signals) == list(other.signals)
-    pairs = [(one.indices, other.indices), (one.takens, other.takens), (one.seconds, other.seconds)]
+    pairs: list[tuple[Any, Any]] = [
+        (one.indices, other.indices),
+        (one.takens, other.takens),
+        (one.seconds, other.seconds),
+    ]
     for name in one.signals:
         pairs += zip(one.signals[name], other.signals[name], strict=True)
     return all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in pairs)

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from steadyrl.core.errors import ConfigError, TrainingDiverged
-from steadyrl.environments.language.generation import Completions, end_tokens, generate
+from steadyrl.environments.language.completions import Completions
+from steadyrl.environments.language.generation import end_tokens, generate
 from steadyrl.environments.language.models import tiny_model
 from steadyrl.environments.language.policy import LanguagePolicy
 from steadyrl.environments.language.sampling import Sampling, choose

@@ -10,7 +10,8 @@ from torch import Tensor
 from transformers import AutoModelForCausalLM, AutoTokenizer, Gemma2Config, GPT2Config
 
 from steadyrl.core.errors import ConfigError
-from steadyrl.environments.language.generation import Completions, generate
+from steadyrl.environments.language.completions import Completions
+from steadyrl.environments.language.generation import generate
 from steadyrl.environments.language.models import (
     check_head,
     load_model,

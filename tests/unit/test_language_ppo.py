@@ -18,7 +18,7 @@ from steadyrl.algorithms.language.measures import centred, mask_error, standard_
 from steadyrl.algorithms.language.ppo import descend, estimate, find_gradient, losses_of, sample
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.records import Step
-from steadyrl.environments.language.generation import Completions
+from steadyrl.environments.language.completions import Completions
 from steadyrl.experiments.verify_resume import compare_runs
 from steadyrl.judging import judge
 from steadyrl.report.answers import answers

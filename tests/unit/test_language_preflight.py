@@ -15,7 +15,7 @@ from steadyrl.algorithms.language import ppo
 from steadyrl.algorithms.language.config import LanguageConfig
 from steadyrl.algorithms.language.learner import LanguageLearner
 from steadyrl.core.presets import parse_config
-from steadyrl.environments.language.generation import Completions
+from steadyrl.environments.language.completions import Completions
 from steadyrl.experiments import language_preflight
 from steadyrl.experiments.preflight import preflight
 

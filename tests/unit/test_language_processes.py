@@ -1,12 +1,14 @@
-"""One run in two processes: the same data, gradients and Steps as in one, written by the first."""
+"""One run in two processes, also with sharded weights: gradients and Steps are those of one."""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections import Counter
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -19,31 +21,41 @@ from steadyrl.core.errors import ConfigError
 from steadyrl.core.presets import parse_config
 from steadyrl.core.records import Step
 from steadyrl.nets.processes import ALONE, Processes, joined
+from steadyrl.run import resume
 from steadyrl.store.reader import RunReader
 from tests.unit import language_processes
 
 REPOSITORY = Path(__file__).parents[2]
 
 
+_SHARDED = ["--use_fsdp", "--fsdp_version=2", "--fsdp_auto_wrap_policy=TRANSFORMER_BASED_WRAP"]
+PAIRS = {"whole": ["--multi_gpu"], "sharded": _SHARDED}  # what each of the two processes holds
+Folders = dict[str, Path]
+
+
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """What one process and what two have left behind."""
-    one, two = tmp_path_factory.mktemp("one"), tmp_path_factory.mktemp("two")
-    for folder in (one, two):
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Folders:
+    """What one process and what pairs of two have left behind."""
+    found = {name: tmp_path_factory.mktemp(name) for name in ("one", *PAIRS)}
+    for folder in found.values():
         language_processes.write_problems(folder)
+    with ExitStack() as stack:
+        pairs = [stack.enter_context(_launched(found[name], PAIRS[name])) for name in PAIRS]
+        language_processes.run_all(found["one"])  # at the same time
+        for pair in pairs:
+            _, complaints = pair.communicate(timeout=600)
+            assert pair.returncode == 0, complaints
+    return found
+
+
+def _launched(folder: Path, kind: list[str]) -> subprocess.Popen[str]:
     places = os.pathsep.join([str(REPOSITORY / "src"), str(REPOSITORY)])
-    command = [sys.executable, "-m", "accelerate.commands.accelerate_cli", "launch"]
-    command += ["--multi_gpu", "--num_processes=2", "--num_machines=1", "--main_process_port=0"]
+    command = [sys.executable, "-m", "accelerate.commands.accelerate_cli", "launch", *kind]
+    command += ["--num_processes=2", "--num_machines=1", "--main_process_port=0"]
     command += ["--mixed_precision=no", "--dynamo_backend=no", "-m"]
-    command += [language_processes.__name__, str(two)]
-    environment = {**os.environ, "PYTHONPATH": places, "HF_HOME": str(two / "no-user-settings")}
-    with subprocess.Popen(
-        command, env=environment, cwd=two, stderr=subprocess.PIPE, text=True
-    ) as pair:
-        language_processes.run_all(one)  # at the same time
-        _, complaints = pair.communicate(timeout=600)
-    assert pair.returncode == 0, complaints
-    return one, two
+    command += [language_processes.__name__, str(folder)]
+    environment = {**os.environ, "PYTHONPATH": places, "HF_HOME": str(folder / "no-user-settings")}
+    return subprocess.Popen(command, env=environment, cwd=folder, stderr=subprocess.PIPE, text=True)
 
 
 def _told(folder: Path, rank: int) -> dict[str, Any]:
@@ -72,44 +84,47 @@ def _assert_same(ours: list[Step], theirs: list[Step]) -> None:
         )
 
 
-@pytest.mark.parametrize("name", ["ppo", "grpo"])
-def test_two_processes_find_the_gradient_of_one(folders: tuple[Path, Path], name: str) -> None:
-    tokens = [np.load(folder / f"tokens-{name}.npy") for folder in folders]
-    np.testing.assert_array_equal(*tokens)
-    one, two = (np.load(folder / f"gradient-{name}.npy") for folder in folders)
+@pytest.mark.parametrize("name", language_processes.GRADIENTS)
+@pytest.mark.parametrize("kind", PAIRS)
+def test_two_processes_find_the_gradient_of_one(folders: Folders, kind: str, name: str) -> None:
+    pair = (folders["one"], folders[kind])
+    np.testing.assert_array_equal(*(np.load(folder / f"tokens-{name}.npy") for folder in pair))
+    one, two = (np.load(folder / f"gradient-{name}.npy") for folder in pair)
     assert np.linalg.norm(one) > 0
     assert np.linalg.norm(one - two) / np.linalg.norm(one) < 1e-5
 
 
 @pytest.mark.parametrize("name", ["ppo", "grpo", "healed"])
-def test_two_processes_make_the_steps_of_one(folders: tuple[Path, Path], name: str) -> None:
-    one, two = (_steps(folder / name) for folder in folders)
+@pytest.mark.parametrize("kind", PAIRS)
+def test_two_processes_make_the_steps_of_one(folders: Folders, kind: str, name: str) -> None:
+    one, two = (_steps(folders[place] / name) for place in ("one", kind))
     _assert_same(one, two)
     assert one[-1].signals["policy.gradient_norm"] > 0
 
 
-def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(folders: tuple[Path, Path]) -> None:
-    for folder in folders:
-        kinds = [event["event"] for event in RunReader.open(folder / "resumed").events()]
-        assert "resumed" in kinds
-        _assert_same(_steps(folder / "grpo"), _steps(folder / "resumed"))
+@pytest.mark.parametrize("kind", ["one", *PAIRS])
+def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(folders: Folders, kind: str) -> None:
+    folder = folders[kind]
+    assert "resumed" in [event["event"] for event in RunReader.open(folder / "resumed").events()]
+    _assert_same(_steps(folder / "grpo"), _steps(folder / "resumed"))
 
 
+@pytest.mark.parametrize("kind", ["one", *PAIRS])
 def test_where_one_process_diverges_all_go_back_and_on_with_the_remedy(
-    folders: tuple[Path, Path],
+    folders: Folders, kind: str
 ) -> None:
-    for folder in folders:
-        run = RunReader.open(folder / "healed")
-        summary = run.summary()
-        assert summary is not None
-        assert summary["status"] == "finished"
-        assert [change.name for change in run.changes()] == ["epochs"]
-        assert any(event["event"] == "action" for event in run.events())
+    run = RunReader.open(folders[kind] / "healed")
+    summary = run.summary()
+    assert summary is not None
+    assert summary["status"] == "finished"
+    assert [change.name for change in run.changes()] == ["epochs"]
+    assert any(event["event"] == "action" for event in run.events())
 
 
-def test_a_failure_in_one_process_is_told_once_and_ends_all(folders: tuple[Path, Path]) -> None:
-    _, two = folders
-    leader, follower = _told(two, 0)["errors"], _told(two, 1)["errors"]
+@pytest.mark.parametrize("kind", PAIRS)
+def test_a_failure_in_one_process_is_told_once_and_ends_all(folders: Folders, kind: str) -> None:
+    leader, follower = (dict(_told(folders[kind], rank)["errors"]) for rank in (0, 1))
+    leaders, followers = (errors.pop("stranded") for errors in (leader, follower))
     assert "no score today" in leader["failed"]
     assert leader["failed"].startswith("EnvironmentFault")
     assert "there is a run here already" in leader["taken"]
@@ -119,16 +134,34 @@ def test_a_failure_in_one_process_is_told_once_and_ends_all(folders: tuple[Path,
     assert leader.keys() == follower.keys() == {"failed", "taken", "too_small", "out_of_memory"}
     for problem in follower.values():
         assert problem.startswith("LeaderFailed: the first process has failed")
+    if kind == "sharded":  # nobody else could be told in the middle of a pass
+        leaders, followers = followers, leaders
+        assert followers.startswith("WorkerLost: process 0 has lost another one")
+    else:
+        assert followers.startswith("LeaderFailed: the first process has failed")
+    assert leaders.startswith("OutOfMemory")
+    assert "micro_batch_size" in leaders
 
 
-def test_only_the_first_process_writes_and_speaks(folders: tuple[Path, Path]) -> None:
-    one, two = folders
+@pytest.mark.parametrize("kind", PAIRS)
+def test_one_process_goes_on_where_two_had_to_stop(
+    folders: Folders, kind: str, tmp_path: Path
+) -> None:
+    shutil.copytree(folders[kind] / "stranded", tmp_path / "run")
+    assert len(_steps(tmp_path / "run")) == 1
+    assert resume(tmp_path / "run").status == "finished"
+    _assert_same(_steps(folders["one"] / "grpo"), _steps(tmp_path / "run"))
+
+
+@pytest.mark.parametrize("kind", PAIRS)
+def test_only_the_first_process_writes_and_speaks(folders: Folders, kind: str) -> None:
+    one, two = folders["one"], folders[kind]
     printed = _told(two, 0)["printed"]
     assert "finished" in printed
     assert printed.count("there is a run here already") == 1
     assert _told(two, 1)["printed"] == ""
     for name in ("ppo", "grpo", "resumed", "healed"):
-        steps, more_steps = (folder / name / "steps.jsonl" for folder in folders)
+        steps, more_steps = (folder / name / "steps.jsonl" for folder in (one, two))
         assert len(steps.read_text("utf-8").splitlines()) == 4
         assert len(more_steps.read_text("utf-8").splitlines()) == 4
         assert _files(one / name) == _files(two / name)
@@ -153,18 +186,30 @@ def test_shares_make_up_the_rows_and_keep_samples_of_one_prompt_together(
     assert max(lengths) - min(lengths) <= together
 
 
+@pytest.mark.parametrize(
+    ("asked", "answer"),
+    [
+        ({"ACCELERATE_MIXED_PRECISION": "bf16"}, r"compute\.precision"),
+        ({"ACCELERATE_USE_DEEPSPEED": "true"}, "DeepSpeed.*distributed_type: FSDP"),
+        ({"ACCELERATE_USE_MEGATRON_LM": "true"}, "Megatron-LM"),
+        ({"FSDP_VERSION": "1"}, "fsdp_version: 2"),
+        ({"FSDP_OFFLOAD_PARAMS": "true"}, "fsdp_offload_params = true"),
+        ({"FSDP_ACTIVATION_CHECKPOINTING": "true"}, r"model\.recompute"),
+        ({"FSDP_AUTO_WRAP_POLICY": "SIZE_BASED_WRAP"}, "TRANSFORMER_BASED_WRAP"),
+    ],
+)
 def test_what_an_accelerate_config_asks_for_and_would_not_get_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, asked: dict[str, str], answer: str
 ) -> None:
     device = torch.device("cpu")
     assert joined(device) is ALONE
     monkeypatch.setenv("RANK", "0")
     monkeypatch.setenv("WORLD_SIZE", "2")
-    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "bf16")
-    with pytest.raises(ConfigError, match=r"model\.precision"):
-        joined(device)
-    monkeypatch.setenv("ACCELERATE_USE_FSDP", "true")
-    with pytest.raises(ConfigError, match="FSDP"):
+    if any(name.startswith("FSDP") for name in asked):
+        asked = {"ACCELERATE_USE_FSDP": "true", "FSDP_VERSION": "2", **asked}
+    for name, value in asked.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(ConfigError, match=answer):
         joined(device)
 
 

@@ -130,6 +130,7 @@ def test_the_pace_is_that_of_this_process_and_of_late(small_config: Make) -> Non
     time = Time()
     view = _view(small_config, past=[_step(index) for index in range(1, 51)], clock=time)
     assert math.isnan(view.rate)
+    assert math.isnan(view.left)
     for index, now in ((51, 10.0), (52, 20.0)):
         time.now = now
         view.observe(_step(index))
@@ -243,6 +244,7 @@ def test_the_terminal_is_left_as_it_was_found_also_after_an_error(
 
     def train_until_it_is_interrupted() -> None:
         with shown:
+            shown.observers().begun(Path("runs/mine"))
             shown.observers().step(_step(1, critic__loss=1.0))
             assert shown._frames is not None
             shown._frames.refresh()
@@ -263,6 +265,7 @@ def test_a_terminal_that_is_gone_does_not_disturb_training(
     small_config: Make, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with TrainingProgress("mine", small_config(), console=_console(terminal)) as shown:
+        shown.observers().begun(Path("runs/mine"))
         assert shown._frames is not None
         terminal.gone = True
         monkeypatch.setattr(progress, "FRAME_SECONDS", 0.0)

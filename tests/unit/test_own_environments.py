@@ -320,11 +320,11 @@ SEVERE = {
     "array reward": "the reward is an array of shape (1,), no number",
     "text reward": "the reward is a str, no number",
     "reward of None": "the reward is a NoneType, no number",
-    "nan reward": "reward",
+    "nan reward": "returned reward = nan at environment step 1",
     "wrong shape": "the observation's shape is (2, 1), the space says (2,)",
     "None": "at step 1 the observation is None",
     "text": "at step 1 the observation is 'left'",
-    "nan": "nan",
+    "nan": "returned observation[1] = nan at environment step 1",
     "dictionary": "the observation is {'x'",
     "four": "step() returned a tuple of 4",
     "step of None": "step() returned None",
@@ -336,6 +336,13 @@ LIVED_WITH = {
     "float64": "the observation is float64, the space says float32",
     "flag of 1": "terminated is 0; it must be True or False",
 }
+
+
+def test_the_page_on_environments_tells_of_each_what_it_is_told() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "environments.md").read_text("utf-8")
+    told = [line.split("|") for line in page.splitlines() if line.startswith("| ")]
+    said = "\n".join(row[2] for row in told)
+    assert [text for text in (SEVERE | LIVED_WITH).values() if text not in said] == []
 
 
 def _broken(how: str) -> RunConfig:

@@ -6,8 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from packaging.utils import canonicalize_name
 
 import steadyrl
+from tests.wheel.sizes import closure
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -47,3 +49,14 @@ def test_importing_makes_openmp_wait_passively_unless_told_otherwise() -> None:
             check=True,
         )
         assert done.stdout.strip() == expected
+
+
+def test_what_only_reads_comes_without_what_trains() -> None:
+    names = {canonicalize_name(package.name) for package in closure("")}
+    assert names >= {"numpy", "rich", "pydantic", "pydantic-core"}
+    assert not names & {"torch", "gymnasium", "scipy", "safetensors", "tensorboard"}
+
+
+def test_an_extra_that_trains_brings_the_trainers_along() -> None:
+    names = {canonicalize_name(package.name) for package in closure("atari")}
+    assert names >= {"ale-py", "torch", "gymnasium", "scipy", "numpy", "rich"}

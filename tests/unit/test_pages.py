@@ -13,18 +13,23 @@ import numpy as np
 import pytest
 
 from steadyrl.cli.main import main
+from steadyrl.core.errors import StoreError
 from steadyrl.core.presets import parse_config
 from steadyrl.core.records import Step
+from steadyrl.dashboard.folder import Folder
+from steadyrl.dashboard.results import result_page
 from steadyrl.experience.demonstrations import made
 from steadyrl.judging import open_run
 from steadyrl.report.compare import print_comparison, write_comparison_report
 from steadyrl.report.demos import write_inspection, write_replay
+from steadyrl.report.fault_bench import fault_bench_page
 from steadyrl.report.html import write_report
 from steadyrl.report.ladder import print_ladder, write_ladder_report
 from steadyrl.report.milestones import write_milestones
 from steadyrl.report.rescue import print_rescue, write_rescue_report
 from steadyrl.report.study import write_study
 from steadyrl.store.writer import RunWriter
+from steadyrl.viewer.frame import write_page
 from steadyrl.views.names import distinct_names
 from tests.unit.pages import page_data, texts
 
@@ -117,47 +122,65 @@ def _comparison(folder: Path, text: str) -> None:
     (folder / "compare.json").write_text(json.dumps(story))
 
 
-def _of_rescue(folder: Path) -> Path:
+def of_rescue(folder: Path) -> Path:
     _run(folder / "original", EVIL)
     _rescue(folder, EVIL)
     return write_rescue_report(folder)
 
 
-def _of_ladder(folder: Path) -> Path:
+def of_ladder(folder: Path) -> Path:
     _run(folder / "original", EVIL)
     _ladder(folder, EVIL)
     return write_ladder_report(folder)
 
 
-def _of_comparison(folder: Path) -> Path:
+def of_comparison(folder: Path) -> Path:
     _comparison(folder, EVIL)
     return write_comparison_report(folder)
 
 
-def _of_milestones(folder: Path) -> Path:
+def of_milestones(folder: Path) -> Path:
     runs = [_run(folder / FOLDER, EVIL), _run(folder / "b" / FOLDER, EVIL)]
     return write_milestones(runs, [0.5], folder / "page.html")
 
 
-def _of_runs(folder: Path) -> Path:
+def of_runs(folder: Path) -> Path:
     runs = [_run(folder / FOLDER, EVIL), _run(folder / "b" / FOLDER, EVIL)]
     return write_report([open_run(run) for run in runs], folder / "page.html")
 
 
-def _of_inspection(folder: Path) -> Path:
+def of_inspection(folder: Path) -> Path:
     data = made(np.zeros((5, 1)), np.ones((5, 1)), [0], EVIL)
     return write_inspection([(EVIL, EVIL)], [EVIL], data, folder / "page.html")
 
 
-def _of_replay(folder: Path) -> Path:
+def of_replay(folder: Path) -> Path:
     return write_replay(EVIL, EVIL, {"clone": [0.0, 1.0]}, folder / "page.html")
 
 
-def _of_study(folder: Path) -> Path:
+def of_study(folder: Path) -> Path:
     declared = dict.fromkeys(("claim", "question", "setup", "rule"), EVIL)
     words = dict.fromkeys(("verdict", "because", "date", "machine", "commit", "study"), EVIL)
     found = {**words, "seeds": 3, "head": [EVIL], "rows": [[EVIL]], "notes": [EVIL]}
-    return write_study(declared, found, folder / "page.html")
+    (folder / "study.json").write_text(json.dumps({**found, "declared": declared}))
+    return write_study(folder)
+
+
+def of_fault_bench(folder: Path) -> Path:
+    rate: dict[str, Any] = {"count": 3, "of": 4, "share": 0.75, "low": 0.2, "high": 0.9}
+    side = dict.fromkeys(("recall", "top_1_cause", "severe_false_alarms"), rate)
+    fault = {"runs": 4, "effective": 4, "caught": 3, "top_1": 3, "answers": {EVIL: 3}}
+    found = {
+        "benchmark": EVIL,
+        **dict.fromkeys(("development", "test", "all"), side),
+        "by_fault": {EVIL: fault},
+        "false_alarms": [dict.fromkeys(("run", "rule", "severity", "message"), EVIL)],
+        "repair": {EVIL: rate, "prescribed": rate},
+        "harm": rate | {"harmed": [EVIL]},
+        "machine": {"cpu": EVIL},
+    }
+    (folder / "faults.json").write_text(json.dumps(found))
+    return write_page(folder / "page.html", fault_bench_page(folder))
 
 
 class _Elements(HTMLParser):
@@ -182,14 +205,15 @@ class _Elements(HTMLParser):
 @pytest.mark.parametrize(
     "page",
     [
-        _of_runs,
-        _of_rescue,
-        _of_ladder,
-        _of_comparison,
-        _of_milestones,
-        _of_inspection,
-        _of_replay,
-        _of_study,
+        of_runs,
+        of_rescue,
+        of_ladder,
+        of_comparison,
+        of_milestones,
+        of_inspection,
+        of_replay,
+        of_study,
+        of_fault_bench,
     ],
 )
 def test_text_from_files_is_shown_and_never_markup(page: Page, tmp_path: Path) -> None:
@@ -226,7 +250,6 @@ def test_runs_that_share_a_folder_name_are_all_drawn_and_told_apart(tmp_path: Pa
     runs = [_run(tmp_path / name / "seed0") for name in ("a", "b")]
     page = page_data(write_report([open_run(run) for run in runs], tmp_path / "page.html"))
     assert [run["name"] for run in page["runs"]] == ["a/seed0", "b/seed0"]
-    assert [row[0] for row in page["blocks"][0]["rows"]] == ["a/seed0", "b/seed0"]
     for run in page["runs"]:
         assert run["curves"]["critic.loss"]["y"] == [0.0, 1.0]
         assert run["settings"]
@@ -279,3 +302,26 @@ def test_the_folder_of_a_result_is_reported_as_that_result(tmp_path: Path) -> No
     assert write_rescue_report(tmp_path).read_bytes() == by_command
     assert main(["report", str(tmp_path / "original")]) == 0
     assert (tmp_path / "original" / "report.html").exists()
+
+
+def test_results_of_a_fault_bench_are_reported_from_their_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    of_fault_bench(tmp_path)
+    file = (tmp_path / "faults.json").rename(tmp_path / "kept.json")
+    assert main(["report", str(file)]) == 0
+    page = Path(capsys.readouterr().out.strip())
+    assert page == tmp_path / "kept.html"
+    assert page_data(page)["told"][0].startswith("3 of 4 faults that did harm were caught")
+
+
+@pytest.mark.parametrize("kind", ["rescue", "ladder", "compare", "study", "faults"])
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"message": 1}', "not JSON"])
+def test_a_result_that_is_not_whole_is_named_and_nothing_breaks(
+    kind: str, content: str, tmp_path: Path
+) -> None:
+    (tmp_path / f"{kind}.json").write_text(content)
+    (one,) = Folder(tmp_path).look().values()
+    assert one.kind == kind
+    with pytest.raises(StoreError, match=f"{kind}.json"):
+        result_page(one)

@@ -12,6 +12,7 @@ from steadyrl.maths.robust import (
     MAD_TO_SIGMA,
     Floats,
     Trend,
+    median,
     median_and_spread,
     page_hinkley_drop,
     robust_z,
@@ -21,6 +22,39 @@ from steadyrl.maths.robust import (
 
 def floats(*values: float) -> Floats:
     return np.array(values, dtype=np.float64)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        (3.0,),
+        (1.0, 2.0),
+        (9.0, 1.0, 4.0),
+        (0.1, 0.7, 0.2, 0.3),
+        (1.0, math.nan, 2.0),
+        (math.inf, -math.inf),
+        (math.inf, 1.0, -math.inf),
+        (math.inf, 2.0, math.inf, 1.0),
+    ],
+)
+def test_the_median_is_numpys_bit_for_bit(values: tuple[float, ...]) -> None:
+    with np.errstate(all="ignore"):
+        wanted = float(np.median(floats(*values)))
+    for found in (median(floats(*values)), median(list(values))):
+        assert found == wanted or (math.isnan(found) and math.isnan(wanted))
+
+
+def test_the_median_of_any_drawn_array_is_numpys() -> None:
+    generator = np.random.default_rng(3)
+    for count in range(1, 300):
+        drawn = generator.normal(size=count) * 10.0 ** generator.integers(-8, 8)
+        before = drawn.copy()
+        assert median(drawn) == float(np.median(drawn))
+        np.testing.assert_array_equal(drawn, before)
+
+
+def test_the_median_of_nothing_is_no_number() -> None:
+    assert math.isnan(median(floats()))
 
 
 def test_the_spread_is_the_median_deviation_in_sigmas_of_a_normal() -> None:

@@ -44,7 +44,8 @@ def test_a_run_directory_holds_what_it_promises(small_config: Make, tmp_path: Pa
     steps = list(store.steps())
     assert [step.taken for step in steps] == list(range(20, 301, 20))
     kinds = [event["event"] for event in store.events()]
-    assert [kind for kind in kinds if kind != "finding"] == ["started"] + 3 * ["evaluation"]
+    told = ("finding", "diagnosis")  # of a machine that others keep busy, for one
+    assert [kind for kind in kinds if kind not in told] == ["started"] + 3 * ["evaluation"]
     assert summary.status == "finished"
     written = store.summary()
     assert written is not None

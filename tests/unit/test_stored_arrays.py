@@ -12,9 +12,10 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 
-from steadyrl.core.arrays import RawArray, Stored
+from steadyrl.core.arrays import RawArray, SpreadArray, Stored, spread_arrays
 from steadyrl.core.errors import CheckpointError
 from steadyrl.store import arrays as module
 from steadyrl.store.arrays import KINDS, read_arrays, write_arrays
@@ -52,6 +53,29 @@ def test_the_formats_own_library_reads_it(tmp_path: Path) -> None:
     write_arrays(tmp_path, SOME)
     theirs = load_file(tmp_path / "arrays.safetensors")
     assert all(np.array_equal(theirs[name].numpy(), np.asarray(SOME[name])) for name in SOME)
+
+
+def test_an_array_that_lies_with_others_is_called_for_once_and_when_it_is_written(
+    tmp_path: Path,
+) -> None:
+    asked: list[str] = []
+
+    def spread(name: str) -> SpreadArray:
+        def gather() -> NDArray[np.uint8]:
+            asked.append(f"gather {name}")
+            return np.array([1.0, 2.0], dtype=np.float32).view(np.uint8)
+
+        return SpreadArray("F32", (2, 1), 8, gather, call=lambda: asked.append(f"call {name}"))
+
+    state: dict[str, Any] = {"parts": {"a": spread("a"), "plain": SOME["a"]}, "b": spread("b")}
+    assert asked == []
+    checkpoints = Checkpoints(tmp_path, keep=1)
+    checkpoints.save(state, step=1, good=True)
+    assert asked == ["call a", "gather a", "call b", "gather b"]
+    found = checkpoints.load(1)
+    for array in (found["parts"]["a"], found["b"]):
+        assert _equal(array, np.array([[1.0], [2.0]], dtype=np.float32))
+    assert [*spread_arrays(state)] == [state["parts"]["a"], state["b"]]
 
 
 def test_numbers_that_numpy_lacks_are_kept_bit_for_bit(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from steadyrl.cli.main import main
 from steadyrl.core.errors import ExportFailed
 from steadyrl.core.presets import parse_config
 from steadyrl.environments.make import make_one
-from steadyrl.experiments import exporting
+from steadyrl.experiments import exporting, playing
 from steadyrl.experiments.evaluation import evaluate_policy
 from steadyrl.run import train
 from steadyrl.trained import load_policy
@@ -177,6 +177,31 @@ def test_what_cannot_be_drawn_is_told_in_one_sentence(tmp_path: Path, capsys: Ou
     assert main(["play", str(path), "--video", str(tmp_path / "film.gif")]) == 2
     assert "does not take" in capsys.readouterr().err
     assert gymnasium.registry  # nothing was torn down
+
+
+def test_without_a_screen_a_film_is_offered(
+    ppo_run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(playing, "screen_at_hand", lambda: False)
+    assert main(["play", str(ppo_run)]) == 2
+    assert "there is no screen here" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("platform", "known", "seen"),
+    [
+        ("linux", {}, False),
+        ("linux", {"DISPLAY": ""}, False),
+        ("linux", {"DISPLAY": ":0"}, True),
+        ("linux", {"WAYLAND_DISPLAY": "wayland-0"}, True),
+        ("linux", {"SDL_VIDEODRIVER": "kmsdrm"}, True),
+        ("darwin", {}, True),
+    ],
+)
+def test_on_linux_somebody_must_say_where_the_screen_is(
+    platform: str, known: dict[str, str], seen: bool
+) -> None:
+    assert playing.screen_at_hand(platform, known) == seen
 
 
 @pytest.mark.parametrize("command", ["evaluate", "play", "export"])

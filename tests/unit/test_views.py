@@ -10,6 +10,7 @@ import pytest
 
 from steadyrl.core.records import Finding, Step
 from steadyrl.judging import judge, open_run
+from steadyrl.report.html import runs_page
 from steadyrl.stability.bands import Band
 from steadyrl.stability.detectors import DEFAULT
 from steadyrl.views.about import signal_of
@@ -166,3 +167,13 @@ def test_settings_are_compared_with_the_nearest_preset(tmp_path: Path) -> None:
     rate = next(one for one in shown.settings if one.name == "learning_rate")
     assert rate.value == "0.5"
     assert rate.at_first is None
+
+
+def test_a_page_of_several_runs_begins_with_how_they_stand_worst_first(tmp_path: Path) -> None:
+    runs = [recorded(tmp_path / name, trace()) for name in ("one", "two")]
+    ill = recorded(tmp_path / "ill", trace_of(CUT_SHORT))
+    page = runs_page([open_run(run) for run in (*runs, ill)])
+    assert page.tone == "bad"
+    assert page.told[0] == "1 sick, 2 healthy."
+    assert page.told[1].startswith("ill: Sick since")
+    assert len(page.told) == 2

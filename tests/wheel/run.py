@@ -75,7 +75,7 @@ def main() -> int:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="steadyrl-wheel-") as folder:
         place = Path(folder)
-        wheel = _built(place)
+        wheel = built(place)
         base = _installed(place / "base", f"{wheel}", arguments.constraints)
         _reads_without_torch(base, place)
         if not arguments.only_base:
@@ -83,11 +83,12 @@ def main() -> int:
     return 0
 
 
-def _built(place: Path) -> Path:
-    _run([sys.executable, "-m", "build", "--outdir", str(place / "dist"), str(ROOT)], place)
+def built(place: Path) -> Path:
+    """The wheel, built and checked as an index would."""
+    run([sys.executable, "-m", "build", "--outdir", str(place / "dist"), str(ROOT)], place)
     (wheel,) = (place / "dist").glob("*.whl")
     files = map(str, (place / "dist").iterdir())
-    _run([sys.executable, "-m", "twine", "check", "--strict", *files], place)
+    run([sys.executable, "-m", "twine", "check", "--strict", *files], place)
     return wheel
 
 
@@ -95,11 +96,11 @@ def _installed(folder: Path, what: str, constraints: Path) -> Path:
     venv.create(folder, with_pip=True)
     began = time.monotonic()
     pip = [str(folder / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check"]
-    _run([*pip, "-c", str(constraints), what], folder)
+    run([*pip, "-c", str(constraints), what], folder)
     library = next((folder / "lib").glob("python*/site-packages"))
     size = sum(file.stat().st_size for file in library.rglob("*") if file.is_file())
     said = what.rpartition("/")[2]
-    _say(f"{said}: {size / 1e6:,.0f} MB installed in {time.monotonic() - began:.0f} s")
+    say(f"{said}: {size / 1e6:,.0f} MB installed in {time.monotonic() - began:.0f} s")
     return folder / "bin" / "steadyrl"
 
 
@@ -115,7 +116,7 @@ def _reads_without_torch(steadyrl: Path, place: Path) -> None:
         ["diagnose", str(log), "--json"],
         ["report", str(log), "--output", str(place / "report.html")],
     ):
-        _run([str(steadyrl), *command], place)
+        run([str(steadyrl), *command], place)
     refused = subprocess.run(
         [str(steadyrl), "train", "ppo/cartpole"],
         capture_output=True,
@@ -125,7 +126,7 @@ def _reads_without_torch(steadyrl: Path, place: Path) -> None:
     )
     assert refused.returncode == 2, refused
     assert "pip install 'steadyrl[train]'" in refused.stderr, refused.stderr
-    _say("without torch: reads, judges and reports; training names its extra")
+    say("without torch: reads, judges and reports; training names its extra")
 
 
 def _journey(place: Path, wheel: Path, constraints: Path) -> None:
@@ -142,15 +143,16 @@ def _journey(place: Path, wheel: Path, constraints: Path) -> None:
         ["play", "runs/mine", "--video", "mine.mp4"],
         ["export", "runs/mine", "--format", "onnx"],
     ):
-        _say(f"$ steadyrl {' '.join(command)}")
-        _say(_run([str(steadyrl), *command], home).rstrip())
-    gap = json.loads(_run([str(steadyrl.parent / "python"), "-c", COMPARE], home))
+        say(f"$ steadyrl {' '.join(command)}")
+        say(run([str(steadyrl), *command], home).rstrip())
+    gap = json.loads(run([str(steadyrl.parent / "python"), "-c", COMPARE], home))
     assert gap <= 1e-5, gap
     assert (home / "mine.mp4").stat().st_size > 1000
-    _say(f"ONNX acts as the original: largest difference {gap:g}")
+    say(f"ONNX acts as the original: largest difference {gap:g}")
 
 
-def _run(command: list[str], place: Path) -> str:
+def run(command: list[str], place: Path) -> str:
+    """What a command prints; its failure ends all."""
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, cwd=place, env=clean
@@ -160,7 +162,8 @@ def _run(command: list[str], place: Path) -> str:
     return done.stdout
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    """A line, at once."""
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
 

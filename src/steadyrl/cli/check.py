@@ -6,11 +6,13 @@ import argparse
 import json
 import sys
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from steadyrl.cli.settings import parse_with_settings
 from steadyrl.core.errors import ConfigError
-from steadyrl.core.presets import load_config
-from steadyrl.stability.check import Concern, check_config
+
+if TYPE_CHECKING:
+    from steadyrl.stability.check import Concern
 
 EPILOG = """\
 With --preflight the environment is looked at closely (shapes, types, bounds, resets, seeds) and
@@ -45,6 +47,9 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     arguments, overrides = parse_with_settings(parser, argv)
     findings = _about_environment(arguments.environment) if arguments.environment else []
     if arguments.config is not None:
+        from steadyrl.core.presets import load_config
+        from steadyrl.stability.check import check_config
+
         config = load_config(arguments.config, overrides)
         findings += check_config(config)
         if arguments.preflight:

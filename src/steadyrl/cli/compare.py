@@ -6,13 +6,14 @@ import argparse
 import json
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from steadyrl.cli.engine import add_engine_flags, engine
 from steadyrl.cli.folder import claimed_folder
-from steadyrl.cli.progress import timed_lines
 from steadyrl.cli.settings import parse_setting_flags, parse_with_settings
-from steadyrl.core.presets import load_config
-from steadyrl.core.run_config import RunConfig
+
+if TYPE_CHECKING:
+    from steadyrl.core.run_config import RunConfig
 
 EPILOG = """\
 Every config runs on the same seeds. A variant of a config is written CONFIG+NAME=VALUE. The first
@@ -38,6 +39,7 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     add_engine_flags(parser)
     arguments, overrides = parse_with_settings(parser, argv)
     configs = {name: load_variant(name, overrides) for name in arguments.configs}
+    from steadyrl.cli.progress import timed_lines
     from steadyrl.experiments.compare import compare, slug
     from steadyrl.report.compare import print_comparison, write_comparison_report
 
@@ -64,6 +66,8 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
 
 def load_variant(name: str, overrides: dict[str, object]) -> RunConfig:
     """CONFIG, or CONFIG+NAME=VALUE+...: a config with some settings changed."""
+    from steadyrl.core.presets import load_config
+
     base, *changes = name.split("+")
     own = {
         key: value for text in changes for key, value in parse_setting_flags([f"--{text}"]).items()

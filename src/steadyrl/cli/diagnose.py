@@ -7,16 +7,13 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-
-from steadyrl.cli.following import follow
 from steadyrl.cli.recorded import ABOUT_RUNS, add_limits_flag, add_run_flags, open_runs
 from steadyrl.core.errors import ConfigError
-from steadyrl.judging import Recorded, judge
-from steadyrl.report.findings import print_verdict, print_verdicts
-from steadyrl.store.foreign.proposing import proposed
-from steadyrl.store.foreign.run import ForeignRun
+
+if TYPE_CHECKING:
+    from steadyrl.judging import Recorded
 
 EPILOG = f"""\
 {ABOUT_RUNS}
@@ -63,11 +60,19 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     if arguments.propose_mapping:
         return _propose(runs)
     if arguments.watch:
+        from steadyrl.cli.following import follow
+
         return follow(runs, every=arguments.every, limits=arguments.limits, sleep=time.sleep)
+    from steadyrl.judging import judge
+
     verdicts = [judge(run, arguments.limits) for run in runs]
     if arguments.json:
         sys.stdout.write(json.dumps([verdict.to_json() for verdict in verdicts]) + "\n")
     else:
+        from rich.console import Console
+
+        from steadyrl.report.findings import print_verdict, print_verdicts
+
         console = Console()
         for verdict in verdicts if len(verdicts) <= MANY else ():
             print_verdict(verdict, console, verbose=arguments.verbose)
@@ -77,6 +82,9 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
 
 
 def _propose(runs: Sequence[Recorded]) -> int:
+    from steadyrl.store.foreign.proposing import proposed
+    from steadyrl.store.foreign.run import ForeignRun
+
     theirs = next((run for run in runs if isinstance(run, ForeignRun)), None)
     if theirs is None:
         raise ConfigError("--propose-mapping is for logs of other programs; ours need none.")

@@ -6,8 +6,6 @@ import argparse
 import json
 import sys
 
-from steadyrl.stability.explain import KINDS, explain, find_rule
-
 EPILOG = """\
 examples:
   steadyrl explain D010
@@ -20,6 +18,8 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     parser.add_argument("rule", help="id or name, see 'steadyrl rules'")
     parser.add_argument("--json", action="store_true", help="as JSON on stdout")
     arguments = parser.parse_args(argv)
+    from steadyrl.stability.explain import KINDS, explain, find_rule
+
     rule = find_rule(arguments.rule)
     if arguments.json:
         record = {

@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 from steadyrl.core.errors import ConfigError
-from steadyrl.store.reader import RunReader
 
 POLICIES = ("onnx", "torchscript", "safetensors")
 MODELS = "transformers"
@@ -43,6 +42,8 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     parser.add_argument("--adapter", action="store_true", help="LoRA: the adapter, not merged")
     parser.add_argument("--json", action="store_true", help="as JSON on stdout")
     arguments = parser.parse_args(argv)
+    from steadyrl.store.reader import RunReader
+
     is_language = RunReader.open(arguments.run).config.is_a("language")
     if is_language:
         if arguments.format not in (None, MODELS):

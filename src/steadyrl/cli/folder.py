@@ -18,8 +18,12 @@ def claimed_folder(folder: Path, text: str, *, what: str) -> Iterator[None]:
     file = folder / "original.yaml"
     if file.exists() and file.read_text("utf-8") != text:
         raise ConfigError(f"{folder} holds the {what}. Choose another --output, or remove it.")
-    folder.mkdir(parents=True, exist_ok=True)
-    file.write_text(text, encoding="utf-8")
+    from steadyrl.store.files import disk_errors, write_atomically
+
+    with disk_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    if not file.exists():
+        write_atomically(file, text.encode())
     try:
         yield
     except ConfigError:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
 
+from steadyrl.core.choices import Limits
 from steadyrl.core.errors import SteadyError
-from steadyrl.core.run_config import Limits
-from steadyrl.judging import Recorded, judge
+from steadyrl.judging import judge
 from steadyrl.live_judge import LiveJudge
 from steadyrl.report.findings import print_diagnoses, print_findings, print_intervention
 from steadyrl.store.foreign.run import ForeignRun
 from steadyrl.store.reader import RunReader
 from steadyrl.verdict import Verdict
+
+if TYPE_CHECKING:
+    from steadyrl.judging import Recorded
 
 
 def follow(

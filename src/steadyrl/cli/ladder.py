@@ -9,9 +9,7 @@ from pathlib import Path
 
 from steadyrl.cli.engine import add_engine_flags, engine
 from steadyrl.cli.folder import claimed_folder
-from steadyrl.cli.progress import timed_lines
 from steadyrl.cli.settings import parse_sizes, parse_with_settings
-from steadyrl.core.presets import load_config
 
 EPILOG = """\
 Climbs from the smallest batch size on: several seeds per rung, judged by gates. A rung that passes
@@ -42,7 +40,10 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     parser.add_argument("--json", action="store_true", help="print the result as JSON on stdout")
     add_engine_flags(parser)
     arguments, overrides = parse_with_settings(parser, argv)
+    from steadyrl.core.presets import load_config
+
     config = load_config(arguments.config, overrides)
+    from steadyrl.cli.progress import timed_lines
     from steadyrl.experiments.gates import load_gates
     from steadyrl.experiments.ladder import climb
     from steadyrl.report.ladder import print_ladder, write_ladder_report

@@ -18,7 +18,7 @@ from steadyrl.core.extras import missing
 
 # name -> (module, what it does); the order is the order of a user's day
 COMMANDS = {
-    "check": ("check", "what a config can be told before any training"),
+    "check": ("check", "what can be said of a config before any training"),
     "train": ("train", "train a config, or continue a run exactly"),
     "diagnose": ("diagnose", "what went wrong in recorded runs, and why"),
     "checklist": ("checklist", "is a run as healthy as it should be at its age"),
@@ -60,6 +60,9 @@ exit codes: 0 fine, 1 a check failed, 2 bad input, 130 interrupted
 """
 
 INTERRUPTED = 130
+
+# Looking through all installed packages for plugins of pydantic takes longer than most commands.
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

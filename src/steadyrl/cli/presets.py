@@ -8,7 +8,7 @@ import sys
 from itertools import takewhile
 
 from steadyrl.core.errors import ConfigError
-from steadyrl.core.presets import load_config, preset_names, preset_text
+from steadyrl.core.package_files import preset_names, preset_text
 
 EPILOG = """\
 examples:
@@ -26,8 +26,7 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     if arguments.name is not None:
         if arguments.name not in names:
             raise ConfigError(f"no preset '{arguments.name}'. There are: {', '.join(names)}.")
-        plain = load_config(arguments.name).plain()
-        text = json.dumps(plain) + "\n" if arguments.json else preset_text(arguments.name)
+        text = _as_json(arguments.name) if arguments.json else preset_text(arguments.name)
     elif arguments.json:
         text = json.dumps(names) + "\n"
     else:
@@ -35,6 +34,12 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
         text = "".join(f"{name.ljust(width)}  {headline(name)}\n" for name in names)
     sys.stdout.write(text)
     return 0
+
+
+def _as_json(name: str) -> str:
+    from steadyrl.core.presets import load_config
+
+    return json.dumps(load_config(name).plain()) + "\n"
 
 
 def headline(name: str) -> str:

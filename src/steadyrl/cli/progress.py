@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -141,9 +142,6 @@ class TrainingProgress:
     def __enter__(self) -> Self:
         LOGGER.addHandler(self._notes)
         LOGGER.setLevel(logging.INFO)
-        if self._redraws:
-            self._frames = Frames(self._view, self._console)
-            self._frames.start()
         return self
 
     def __exit__(
@@ -155,6 +153,13 @@ class TrainingProgress:
         LOGGER.removeHandler(self._notes)
         if self._frames is not None:
             self._frames.end()
+
+    def show_beginning(self, path: Path) -> None:
+        """The run has a folder. Not drawn before: environments may still be forking processes."""
+        self._view.note_beginning(path)
+        if self._redraws and self._frames is None:
+            self._frames = Frames(self._view, self._console)
+            self._frames.start()
 
     def show_step(self, step: Step) -> None:
         """Where it stands now."""
@@ -200,7 +205,7 @@ class TrainingProgress:
             step=self.show_step,
             finding=self.show_finding,
             action=self.show_action,
-            begun=self._view.note_beginning,
+            begun=self.show_beginning,
             saved=lambda _step: self._view.note_checkpoint(),
             stopping=self.show_stopping,
         )

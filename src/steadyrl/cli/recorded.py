@@ -5,16 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
+from steadyrl.core.choices import Family, Limits
 from steadyrl.core.errors import ConfigError, StoreError
-from steadyrl.core.foreign_config import Family
-from steadyrl.core.run_config import Limits
-from steadyrl.core.yaml_text import read_yaml
-from steadyrl.judging import Recorded, open_run
-from steadyrl.store.foreign.finding import find_runs, is_own
-from steadyrl.store.foreign.mapping import built_in, load_table
-from steadyrl.store.foreign.run import ForeignRun
+from steadyrl.core.package_files import mapping_names
+
+if TYPE_CHECKING:
+    from steadyrl.judging import Recorded
 
 ABOUT_RUNS = """\
 RUN is a run of ours, or what another program recorded: a folder with TensorBoard event files,
@@ -27,7 +25,7 @@ def add_run_flags(parser: argparse.ArgumentParser) -> None:
     """RUN ..., and what is to be known of runs that other programs recorded."""
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run folders, log files")
     foreign = parser.add_argument_group("runs of other programs")
-    tables = ", ".join(built_in())
+    tables = ", ".join(mapping_names())
     foreign.add_argument(
         "--mapping", help=f"what names mean: one of {tables}, or a YAML file (default: recognised)"
     )
@@ -60,6 +58,8 @@ def open_runs(arguments: argparse.Namespace) -> list[Recorded]:
     """Every run that was named; one that cannot be read is told and does not hide the others."""
     if arguments.total_env_steps < 0:
         raise ConfigError(f"--total-env-steps {arguments.total_env_steps} must not be negative.")
+    from steadyrl.store.foreign.finding import find_runs, is_own
+
     runs: list[Recorded] = []
     left_out: list[StoreError | ConfigError] = []
     for given in arguments.runs:
@@ -83,8 +83,15 @@ def open_runs(arguments: argparse.Namespace) -> list[Recorded]:
 
 
 def _open(path: Path, arguments: argparse.Namespace) -> Recorded:
+    from steadyrl.judging import open_run
+    from steadyrl.store.foreign.finding import is_own
+
     if is_own(path):
         return open_run(path)
+    from steadyrl.core.yaml_text import read_yaml
+    from steadyrl.store.foreign.mapping import load_table
+    from steadyrl.store.foreign.run import ForeignRun
+
     mapping = load_table(arguments.mapping) if arguments.mapping else None
     settings = {}
     if arguments.settings:

@@ -1,4 +1,4 @@
-"""`steadyrl report`: a page that opens anywhere, of runs, or of a rescue, ladder or comparison."""
+"""`steadyrl report`: a page that opens anywhere, of runs or of what an experiment found."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EPILOG = f"""\
 examples:
   steadyrl report runs/ddpg-pendulum-v1-seed0
   steadyrl report runs/ddpg-* --output comparison.html
-  steadyrl report runs/demo                  a rescue, a ladder or a comparison
+  steadyrl report runs/demo                  a rescue, ladder, comparison, study or fault bench
   steadyrl report logs/PPO_1
   steadyrl report losses.csv --mapping my-names.yaml --family ppo
 """
@@ -36,14 +36,17 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
 
 
 def _result(named: list[Path], output: Path | None) -> Path | None:
-    """The page of a rescue, a ladder or a comparison, if one folder of such a result is named."""
+    """The page of a rescue, ladder, comparison, study or fault bench, if one such is named."""
     from steadyrl.dashboard.folder import RESULTS
     from steadyrl.dashboard.results import PAGES
+    from steadyrl.report.fault_bench import fault_bench_page, is_fault_bench
     from steadyrl.viewer.frame import write_page
 
     if len(named) != 1:
         return None
     (folder,) = named
+    if is_fault_bench(folder):
+        return write_page(output or folder.with_suffix(".html"), fault_bench_page(folder))
     kind = next((kind for name, kind in RESULTS.items() if (folder / name).is_file()), None)
     if kind is None:
         return None

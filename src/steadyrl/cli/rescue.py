@@ -9,9 +9,7 @@ from pathlib import Path
 
 from steadyrl.cli.engine import add_engine_flags, engine
 from steadyrl.cli.folder import claimed_folder
-from steadyrl.cli.progress import timed_lines
 from steadyrl.cli.settings import parse_setting_flags, parse_with_settings
-from steadyrl.core.presets import load_config
 
 EPILOG = """\
 Trains until something severe is found (or to the end: a likely cause of mere warnings is rescued
@@ -44,7 +42,10 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     )
     parser.add_argument("--json", action="store_true", help="print the result as JSON on stdout")
     arguments, overrides = parse_with_settings(parser, argv)
+    from steadyrl.core.presets import load_config
+
     config = load_config(arguments.config, overrides)
+    from steadyrl.cli.progress import timed_lines
     from steadyrl.experiments.rescue import rescue
     from steadyrl.report.rescue import print_rescue, write_rescue_report
     from steadyrl.run import default_name

@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 
-from steadyrl.stability.explain import KINDS, all_rules, headline, rules_page
+from steadyrl.core.choices import RULE_KINDS
 
 EPILOG = """\
 examples:
@@ -17,10 +17,12 @@ examples:
 
 def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     """List the rules."""
-    parser.add_argument("--kind", choices=list(KINDS.values()), help="only these")
+    parser.add_argument("--kind", choices=RULE_KINDS, help="only these")
     parser.add_argument("--json", action="store_true", help="as JSON on stdout")
     parser.add_argument("--markdown", action="store_true", help="all texts as one page")
     arguments = parser.parse_args(argv)
+    from steadyrl.stability.explain import KINDS, all_rules, headline, rules_page
+
     if arguments.markdown:
         sys.stdout.write(rules_page())
         return 0

@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 
-from steadyrl.core.registry import ALGORITHMS, config_class
+from steadyrl.core.registry import ALGORITHMS
 
 EPILOG = """\
 example:
@@ -19,7 +19,10 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     parser.add_argument("algorithm", nargs="?", choices=list(ALGORITHMS))
     parser.add_argument("--json", action="store_true", help="no effect: the output is JSON")
     arguments = parser.parse_args(argv)
-    schemas = {name: config_class(name).model_json_schema() for name in ALGORITHMS}
+    from steadyrl.core.registry import config_class
+
+    names = [arguments.algorithm] if arguments.algorithm else ALGORITHMS
+    schemas = {name: config_class(name).model_json_schema() for name in names}
     chosen = schemas[arguments.algorithm] if arguments.algorithm else schemas
     sys.stdout.write(json.dumps(chosen, indent=2) + "\n")
     return 0

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from steadyrl.core.config import flatten, leaves
 from steadyrl.core.errors import ConfigError
-from steadyrl.core.run_config import RunConfig
-from steadyrl.core.yaml_text import parse_scalar
+
+if TYPE_CHECKING:
+    from steadyrl.core.run_config import RunConfig
 
 EVERY_SETTING = """\
 Every setting of CONFIG is a flag as well, e.g. --seed 1 --environment.count 4;
@@ -50,11 +50,14 @@ def parse_with_settings(
             if "=" not in token and known[name].nargs != 0 and has_value:
                 own.append(argv[position])
                 position += 1
-    return parser.parse_args(own), parse_setting_flags(settings)
+    arguments = parser.parse_args(own)
+    return arguments, parse_setting_flags(settings) if settings else {}
 
 
 def parse_setting_flags(tokens: Sequence[str]) -> dict[str, Any]:
     """Dotted setting names and values from `--name value`, `--name=value` or a bare `--name`."""
+    from steadyrl.core.yaml_text import parse_scalar
+
     overrides: dict[str, Any] = {}
     position = 0
     while position < len(tokens):
@@ -91,6 +94,8 @@ def parse_sizes(text: str) -> list[int]:
 
 def describe_settings(config: RunConfig) -> str:
     """All settings of a config with their values and meanings, for `--help`."""
+    from steadyrl.core.config import flatten, leaves
+
     values = dict(flatten(config.plain()))
     lines = ["settings (value in this config, meaning, bounds):"]
     for leaf in leaves(type(config)):

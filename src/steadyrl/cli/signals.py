@@ -7,7 +7,7 @@ import json
 import sys
 from dataclasses import asdict
 
-from steadyrl.core.signals import CATALOGUE
+from steadyrl.core.catalogue import CATALOGUE
 
 EPILOG = """\
 example:

@@ -12,12 +12,11 @@ from typing import Any
 
 from steadyrl.cli.engine import add_engine_flags, engine
 from steadyrl.cli.folder import claimed_folder
-from steadyrl.cli.progress import timed_lines
 from steadyrl.core.errors import ConfigError
 
 EPILOG = """\
 Question, runs and rule are declared beforehand; the verdict is confirmed, refuted, depends on, or
-not decided where chance cannot be excluded. Writes result.json, page.md and report.html. Run it
+not decided where chance cannot be excluded. Writes study.json, page.md and report.html. Run it
 again with the same --output and it goes on.
 
 examples:
@@ -36,6 +35,7 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     parser.add_argument("--json", action="store_true", help="print the result as JSON on stdout")
     add_engine_flags(parser)
     arguments = parser.parse_args(argv)
+    from steadyrl.cli.progress import timed_lines
     from steadyrl.experiments.studies import STUDIES
     from steadyrl.experiments.studies.study import page
 
@@ -62,12 +62,13 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
         **_here(),
     }
     text = page(study, record)
-    (folder / "result.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
-    (folder / "page.md").write_text(text, encoding="utf-8")
-    from steadyrl.report.study import write_study
+    from steadyrl.report.study import NAME, write_study
+    from steadyrl.store.files import write_atomically, write_json
 
     declared = {name: getattr(study, name) for name in ("claim", "question", "setup", "rule")}
-    write_study(declared, record, folder / "report.html")
+    write_json(folder / NAME, {**record, "declared": declared})
+    write_atomically(folder / "page.md", text.encode())
+    write_study(folder)
     if arguments.json:
         sys.stdout.write(json.dumps(record) + "\n")
     else:

@@ -11,11 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steadyrl.cli.main import INTERRUPTED
-from steadyrl.cli.progress import TrainingProgress
 from steadyrl.cli.settings import describe_settings, parse_with_settings
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.launch import launched
-from steadyrl.core.presets import load_config
 
 if TYPE_CHECKING:
     from steadyrl.core.records import RunSummary
@@ -53,6 +51,8 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     parser.add_argument("--json", action="store_true", help="print the summary as JSON on stdout")
     parser.add_argument("--quiet", action="store_true", help="no progress")
     if {"-h", "--help"} & set(argv) and argv[0] not in ("-h", "--help") and argv[0][:1] != "-":
+        from steadyrl.core.presets import load_config
+
         parser.print_help()
         sys.stdout.write("\n" + describe_settings(load_config(argv[0])))
         return 0
@@ -68,7 +68,10 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
 
 
 def _train(arguments: argparse.Namespace, overrides: dict[str, object]) -> int:
+    from steadyrl.core.presets import load_config
+
     config = load_config(arguments.config, overrides)
+    from steadyrl.cli.progress import TrainingProgress
     from steadyrl.run import default_name, train
     from steadyrl.store.writer import claim_run_path, mirror_missing
 
@@ -94,6 +97,7 @@ def _train(arguments: argparse.Namespace, overrides: dict[str, object]) -> int:
 
 
 def _resume(arguments: argparse.Namespace, overrides: dict[str, object]) -> int:
+    from steadyrl.cli.progress import TrainingProgress
     from steadyrl.run import resume
     from steadyrl.store.reader import RunReader
 

@@ -9,7 +9,6 @@ import tempfile
 from pathlib import Path
 
 from steadyrl.cli.settings import parse_with_settings
-from steadyrl.core.presets import load_config
 
 EPILOG = """\
 Trains the config briefly twice: once unbroken, once killed with SIGKILL at random moments and
@@ -32,6 +31,8 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     parser.add_argument("--kills", type=int, default=3, help="how often to kill (default 3)")
     parser.add_argument("--json", action="store_true", help="print the verdict as JSON on stdout")
     arguments, overrides = parse_with_settings(parser, argv)
+    from steadyrl.core.presets import load_config
+
     config = load_config(arguments.config, overrides)
     length = arguments.length or config.value_of("learning_starts", 0) + 1000
     changes = {

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from steadyrl.core.errors import ConfigError
+
+RULE_KINDS = ("check", "detector", "cause", "remedy", "probe")
+# Which algorithm another program's run trains.
+Family = Literal["ppo", "trpo", "a2c", "ddpg", "td3", "sac", "dqn", "grpo", "search", "unknown"]
+# What findings are held against: the run's own past, or also the documents' numbers.
+Limits = Literal["relative", "document"]
 
 
 def one_of(name: str, value: Any, allowed: Any) -> Any:

@@ -19,6 +19,12 @@ The command line prints it without a traceback and exits with the error's code: 
 1 for training that failed by itself.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
 
 class SteadyError(Exception):
     """Base of every error that is not a bug of ours."""
@@ -88,3 +94,14 @@ class CheckpointError(StoreError):
 
 class DiskError(StoreError):
     """The disk is full or read-only."""
+
+
+@contextmanager
+def memory_errors(path: Path) -> Iterator[None]:
+    """Turn a lack of memory while a run is trained into one clear sentence."""
+    try:
+        yield
+    except MemoryError as error:
+        raise OutOfMemory(
+            f"{path}: out of memory ({error}). Free some, or use smaller batches or networks."
+        ) from None

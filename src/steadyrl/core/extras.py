@@ -7,6 +7,7 @@ from steadyrl.core.errors import ConfigError
 EXTRAS = {
     "torch": "train",
     "gymnasium": "train",
+    "safetensors": "train",
     "scipy": "train",
     "ale_py": "atari",
     "transformers": "language",

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self
 
+from steadyrl.core.choices import Family
 from steadyrl.core.config import Settings, setting
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.registry import config_class
 from steadyrl.core.run_config import EnvironmentConfig, RunConfig
 from steadyrl.core.traits import Trait
-
-Family = Literal["ppo", "trpo", "a2c", "ddpg", "td3", "sac", "dqn", "grpo", "search", "unknown"]
 
 # What is known of each kind; one of which nothing is known may have any trait.
 TRAITS_OF: Mapping[Family, frozenset[Trait] | None] = {

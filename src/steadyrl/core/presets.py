@@ -3,30 +3,17 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
-from importlib import resources
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from steadyrl.core.config import flatten, with_overrides
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.foreign_config import ForeignConfig
+from steadyrl.core.package_files import preset_names, preset_text
 from steadyrl.core.registry import ALGORITHMS, config_class
 from steadyrl.core.run_config import RunConfig
 from steadyrl.core.yaml_text import read_yaml
-
-
-def preset_names() -> Iterator[str]:
-    """All presets, as `algorithm/name`."""
-    for folder in sorted(resources.files("steadyrl").joinpath("presets").iterdir(), key=str):
-        for file in sorted(folder.iterdir(), key=str) if folder.is_dir() else ():
-            if file.name.endswith(".yaml"):
-                yield f"{folder.name}/{file.name.removesuffix('.yaml')}"
-
-
-def preset_text(name: str) -> str:
-    """A preset's YAML with its header."""
-    return resources.files("steadyrl").joinpath("presets", f"{name}.yaml").read_text("utf-8")
 
 
 def load_config(source: str | Path, overrides: Mapping[str, Any] | None = None) -> RunConfig:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steadyrl.core.errors import ConfigError
-from steadyrl.core.run_config import RunConfig
+
+if TYPE_CHECKING:
+    from steadyrl.core.run_config import RunConfig
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from steadyrl.core.choices import Limits
 from steadyrl.core.config import Settings, group_of, setting
 from steadyrl.core.traits import ENV_STEPS, RETURN, Score, Trait, Unit
 
-Limits = Literal["relative", "document"]
 type_of_env_setting = bool | int | float | str | None
 ATARI = "ALE/"  # what the ids of its games begin with
 NO_ENVIRONMENT = "none"

@@ -10,6 +10,11 @@ import yaml
 
 from steadyrl.core.errors import ConfigError
 
+LARGEST = 100_000  # values of a config, repetitions written out
+# What constructors raise on text that looks like a date, a number or bytes and is none, and on
+# nesting deeper than Python goes.
+_NO_VALUE = (ValueError, TypeError, AttributeError, KeyError, RecursionError)
+
 
 class _Loader(yaml.SafeLoader):
     """Reads 1e-3 as a number (YAML 1.1 would make it text); a key is a word, and given once."""
@@ -49,15 +54,39 @@ def read_yaml(text: str, *, source: str) -> dict[str, Any]:
         raise ConfigError(f"{source}: not readable as YAML at {where}: {error.problem}.") from None
     except (yaml.YAMLError, ConfigError) as error:
         raise ConfigError(f"{source}: {error}") from None
+    except _NO_VALUE as error:
+        reason = str(error)[:200] or type(error).__name__
+        raise ConfigError(f"{source}: a value cannot be read: {reason}.") from None
     if not isinstance(values, dict):
         kind = type(values).__name__
         raise ConfigError(f"{source}: expected settings as 'name: value' lines, found {kind}.")
+    if _size(values) > LARGEST:
+        raise ConfigError(
+            f"{source}: its repetitions (*name) amount to more than {LARGEST:,} values, or go on "
+            "for ever. Write out what is meant."
+        )
     return cast(dict[str, Any], values)
+
+
+def _size(value: Any, known: dict[int, int] | None = None) -> int:
+    """How many values there are if every repetition is written out; capped, and so never endless.
+
+    A value within itself is met while it is being counted, and counts as more than there may be.
+    """
+    known = {} if known is None else known
+    if not isinstance(value, dict | list | tuple | set):
+        return 1
+    if id(value) not in known:
+        known[id(value)] = LARGEST + 1
+        parts = value.values() if isinstance(value, dict) else value
+        known[id(value)] = min(LARGEST + 1, 1 + sum(_size(part, known) for part in parts))
+    return known[id(value)]
 
 
 def parse_scalar(text: str) -> Any:
     """A flag's text as YAML would read it: 512, 1e-3, true, null, [64, 64] or plain text."""
     try:
-        return yaml.load(text, Loader=_Loader)
-    except yaml.YAMLError:
+        value = yaml.load(text, Loader=_Loader)
+    except (yaml.YAMLError, ConfigError, *_NO_VALUE):
         return text
+    return value if _size(value) <= LARGEST else text

@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from steadyrl.core.errors import SteadyError
 from steadyrl.dashboard.folder import Folder, Found
+from steadyrl.dashboard.live import UNREADABLE
 from steadyrl.dashboard.looking import Looks, Stamp, heard, stamp
+from steadyrl.dashboard.results import result_said
 
 EVERY = 1.0  # seconds between two looks at the disk
 WALK = 5.0  # seconds between two searches for new runs
@@ -178,12 +179,15 @@ class Fleet:
 
     def _judge(self, one: Found) -> None:
         self._stamps[one.id] = self._now[one.id] = stamp(one)
-        said, problem = None, ""
+        said: dict[str, Any] | None = None
+        problem = ""
         if one.kind in RUNS:
             try:
                 said = self.looks.brief(one)
-            except (SteadyError, OSError, ValueError, KeyError, TypeError) as error:
+            except UNREADABLE as error:
                 problem = str(error)
+        else:
+            said = result_said(one)
         with self._lock:
             self._put(Row(one.id, one.name, one.kind, heard(self._now[one.id]), said, problem))
 

@@ -17,11 +17,13 @@ DEPTH = 8
 MOST = 20_000  # runs
 LARGEST = 2 << 30  # bytes of one file that is read here
 
-Kind = Literal["run", "foreign", "rescue", "ladder", "compare"]
+Kind = Literal["run", "foreign", "rescue", "ladder", "compare", "study", "faults"]
 RESULTS: dict[str, Kind] = {
     "rescue.json": "rescue",
     "ladder.json": "ladder",
     "compare.json": "compare",
+    "study.json": "study",
+    "faults.json": "faults",
 }
 
 

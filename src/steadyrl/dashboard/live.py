@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from steadyrl.core.coarsen import Columns
+from steadyrl.core.errors import SteadyError
 from steadyrl.core.records import number_to_json
 from steadyrl.dashboard.folder import Found
 from steadyrl.dashboard.looking import Looks, stamp
@@ -21,6 +22,7 @@ SHARE = 20  # times as long as a verdict takes: what is left for the training th
 QUIET = 15.0  # seconds after which a word is sent, to notice who has left
 STILL_HERE = ": still here\n\n"
 Sleep = Callable[[float], None]
+UNREADABLE = (SteadyError, OSError, ValueError, KeyError, TypeError)
 
 
 def event(kind: str, data: str) -> str:
@@ -29,6 +31,19 @@ def event(kind: str, data: str) -> str:
 
 
 def follow_run(one: Found, looks: Looks, sleep: Sleep = time.sleep) -> Iterator[str]:
+    """The run as it grows; one that cannot be read is told so, and tried again when it changes."""
+    while True:
+        known = stamp(one)
+        try:
+            yield from _followed(one, looks, sleep)
+        except UNREADABLE as error:
+            yield event("problem", plain(f"{one.name} cannot be read: {error}"))
+        while stamp(one) == known:
+            sleep(QUIET)
+            yield STILL_HERE
+
+
+def _followed(one: Found, looks: Looks, sleep: Sleep) -> Iterator[str]:
     """The whole run, then its new Steps, and now and then what is said of it."""
     known = stamp(one)
     count, page = looks.page(one)

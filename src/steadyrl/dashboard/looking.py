@@ -7,10 +7,10 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steadyrl.dashboard.folder import Found
-from steadyrl.judging import QUIET_SECONDS, Recorded, is_left, open_run
+from steadyrl.judging import QUIET_SECONDS, is_left, open_run
 from steadyrl.store.kept import Kept, key_of, made_by
 from steadyrl.store.kept_steps import KeptSteps
 from steadyrl.store.reader import RunReader
@@ -18,6 +18,9 @@ from steadyrl.store.step_columns import StepColumns
 from steadyrl.viewer.frame import plain
 from steadyrl.views.brief import brief
 from steadyrl.views.run import run_view
+
+if TYPE_CHECKING:
+    from steadyrl.judging import Recorded
 
 OWN = ("config.yaml", "steps.jsonl", "events.jsonl", "summary.json")
 Stamp = tuple[tuple[int, int, int], ...]

@@ -5,7 +5,9 @@ Pickled lists of transitions (as robotics scripts write them), NPZ, HDF5 (flat) 
 
 from __future__ import annotations
 
+import struct
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -24,6 +26,11 @@ ACTIONS = ("actions", "action", "acts", "act")
 ENDS = ("dones", "done", "terminals", "terminations", "terminated")
 CUTS = ("timeouts", "truncations", "truncated", "episode_ends", "ends")
 MASKS = ("masks", "mask")
+# What the libraries raise on files that are damaged; RuntimeError: groups within themselves, too.
+_UNREADABLE = (
+    *(ValueError, TypeError, OSError, KeyError, EOFError, RuntimeError, NotImplementedError),
+    *(struct.error, zipfile.BadZipFile, zlib.error),
+)
 
 
 def read_demonstrations(path: Path, *, observation_key: str | None = None) -> Demonstrations:
@@ -69,7 +76,7 @@ def _read_npz(path: Path, key: str | None) -> Demonstrations:
     try:
         with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
-    except (ValueError, OSError, zipfile.BadZipFile, KeyError, EOFError) as error:
+    except _UNREADABLE as error:
         reason = "it holds pickled objects" if "pickle" in str(error).lower() else str(error)
         raise DataError(f"{path}: not a readable NPZ file ({reason}).") from None
     return _from_columns(arrays, str(path), key)
@@ -88,12 +95,12 @@ def _read_hdf5(path: Path, key: str | None) -> Demonstrations:
                 (name for name in file if name.startswith("episode")),
                 key=lambda name: int("".join(filter(str.isdigit, name)) or 0),
             )
-            if not episodes:
-                columns = {name: _held(file[name]) for name in file}
-                return _from_columns(columns, str(path), key)
+            columns = {} if episodes else {name: _held(file[name]) for name in file}
             parts = [{name: _held(file[e][name]) for name in file[e]} for e in episodes]
-    except OSError as error:
-        raise DataError(f"{path}: not a readable HDF5 file ({error}).") from None
+    except _UNREADABLE as error:
+        raise DataError(f"{path}: not a readable HDF5 file ({str(error)[:200]}).") from None
+    if not episodes:
+        return _from_columns(columns, str(path), key)
     return _from_episodes(parts, str(path), key)
 
 

@@ -14,7 +14,7 @@ from steadyrl.algorithms.language.learner import LanguageLearner
 from steadyrl.algorithms.language.measures import mask_error
 from steadyrl.algorithms.language.ppo import estimate, find_gradient, sample
 from steadyrl.algorithms.language.reading import read, refer
-from steadyrl.environments.language.generation import Completions
+from steadyrl.environments.language.completions import Completions
 from steadyrl.maths.token_losses import kl_estimates
 from steadyrl.stability.check import Concern
 
@@ -64,7 +64,7 @@ def gradient_in_parts(
     """The gradient of the whole batch as one vector, found in so many micro-batches."""
     in_parts = config.replaced({"micro_batch_size": max(len(batch) // split, 1)})
     find_gradient(learner, batch, slice(0, len(batch)), in_parts)
-    return torch.cat([gradient.flatten().float() for gradient in learner.weights.gradients()])
+    return learner.weights.whole_gradient().float()
 
 
 def _split(

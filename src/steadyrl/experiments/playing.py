@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,6 +51,11 @@ def play(
     """Play episodes on the screen, or into a film if one is named."""
     if video is not None and video.suffix.lower() not in FORMATS:
         raise ConfigError(f"--video {video}: the name must end with {' or '.join(FORMATS)}.")
+    if video is None and not screen_at_hand():
+        raise ConfigError(
+            "there is no screen here (neither DISPLAY nor WAYLAND_DISPLAY is set): give --video "
+            "out.mp4 for a film."
+        )
     world, shown = environment_of(policy), []
     frames: list[Frame] = []
     rate = USUAL_RATE
@@ -71,6 +78,15 @@ def play(
     if video is not None:
         write_film(frames, video, rate)
     return shown
+
+
+def screen_at_hand(platform: str = sys.platform, known: Mapping[str, str] = os.environ) -> bool:
+    """Whether a window would be seen: on Linux somebody must say where the screen is.
+
+    Without one SDL, which draws most environments, plays on for nobody.
+    """
+    told = ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER")
+    return not platform.startswith("linux") or any(known.get(name) for name in told)
 
 
 class _Plain:

@@ -11,7 +11,8 @@ import torch
 from steadyrl.algorithms.language.config import LanguageConfig
 from steadyrl.algorithms.language.learner import LanguageLearner
 from steadyrl.core.errors import ConfigError
-from steadyrl.environments.language.generation import Completions, generate
+from steadyrl.environments.language.completions import Completions
+from steadyrl.environments.language.generation import generate
 from steadyrl.environments.language.models import save_model
 from steadyrl.environments.language.sampling import Sampling
 from steadyrl.experiments.model_card import card

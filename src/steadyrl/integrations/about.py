@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from steadyrl.core.foreign_config import Doubt, Family, ForeignConfig
-from steadyrl.core.run_config import EnvironmentConfig, Limits
+from steadyrl.core.choices import Family, Limits
+from steadyrl.core.foreign_config import Doubt, ForeignConfig
+from steadyrl.core.run_config import EnvironmentConfig
 from steadyrl.store.foreign.mapping import OWN, NameTable
 
 # What a callback may do on a severe finding, and how far it lowers a learning rate.

@@ -1,6 +1,7 @@
 """Stable-Baselines3 runs, watched from inside.
 
-    from steadyrl.integrations.sb3 import SteadyCallback
+    from steadyrl.core.choices import Family
+from steadyrl.integrations.sb3 import SteadyCallback
     model.learn(100_000, callback=SteadyCallback("runs/mine"))
 
 Adds what Stable-Baselines3 does not log: gradient norms before clipping, Q-values and their bound,
@@ -21,8 +22,7 @@ from stable_baselines3 import __version__ as sb3_version
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 
-from steadyrl.core.choices import one_of
-from steadyrl.core.foreign_config import Family
+from steadyrl.core.choices import Family, one_of
 from steadyrl.core.records import Finding
 from steadyrl.integrations.about import (
     LOWER,

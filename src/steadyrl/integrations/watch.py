@@ -24,12 +24,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from steadyrl.core.choices import Family, Limits
 from steadyrl.core.errors import SteadyError
 from steadyrl.core.final import final_mean
-from steadyrl.core.foreign_config import Family
 from steadyrl.core.machine import MachineMeter
 from steadyrl.core.records import Diagnosis, Finding, RunSummary, Step
-from steadyrl.core.run_config import Limits
 from steadyrl.integrations.about import About, config_of, say_on_stderr
 from steadyrl.integrations.intake import Intake
 from steadyrl.judging import add_unseen

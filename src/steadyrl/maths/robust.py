@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +15,20 @@ Floats = NDArray[np.float64]
 MAD_TO_SIGMA = 1.4826  # of a normal distribution
 
 
+def median(values: Floats | Sequence[float]) -> float:
+    """What np.median says, in a tenth of the time on short arrays: rules ask it all the time."""
+    ordered = np.sort(values)
+    count = len(ordered)
+    if not count or math.isnan(ordered[-1]):  # NaNs are sorted to the end
+        return math.nan
+    upper = float(ordered[count // 2])
+    return upper if count % 2 else (float(ordered[count // 2 - 1]) + upper) / 2.0
+
+
 def median_and_spread(values: Floats) -> tuple[float, float]:
     """Median, and median absolute deviation scaled to a normal's sigma."""
-    center = float(np.median(values))
-    return center, MAD_TO_SIGMA * float(np.median(np.abs(values - center)))
+    center = median(values)
+    return center, MAD_TO_SIGMA * median(np.abs(values - center))
 
 
 def robust_z(value: float, past: Floats) -> float:
@@ -40,9 +52,9 @@ def trend(values: Floats) -> Trend:
     count = len(values)
     if count < 3:
         return Trend(0.0, 1.0)
-    early, late = np.triu_indices(count, k=1)
+    early, late, between = _pairs(count)
     rises = values[late] - values[early]
-    slope = float(np.median(rises / (late - early)))
+    slope = median(rises / between)
     score = float(np.sign(rises).sum())
     _, ties = np.unique(values, return_counts=True)
     variance = count * (count - 1) * (2 * count + 5) - float(
@@ -54,6 +66,13 @@ def trend(values: Floats) -> Trend:
     return Trend(slope, math.erfc(abs(z) / math.sqrt(2.0)))
 
 
+@lru_cache(maxsize=8)
+def _pairs(count: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+    """Every item with every later one, and how far apart they are."""
+    early, late = np.triu_indices(count, k=1)
+    return early, late, late - early
+
+
 def page_hinkley_drop(values: Floats, *, slack: float) -> float:
     """Largest cumulated fall below the running mean, in units of the noise between neighbours.
 
@@ -62,14 +81,14 @@ def page_hinkley_drop(values: Floats, *, slack: float) -> float:
     """
     if len(values) < 3:
         return 0.0
-    noise = MAD_TO_SIGMA * float(np.median(np.abs(np.diff(values)))) / math.sqrt(2.0)
+    noise = MAD_TO_SIGMA * median(np.abs(np.diff(values))) / math.sqrt(2.0)
     if noise == 0:
         noise = float(np.std(values)) or 1.0
     means = np.cumsum(values) / np.arange(1, len(values) + 1)
     shortfall = (means - values) / noise - slack
     level = worst = 0.0
-    for amount in shortfall:
-        level = max(0.0, level + float(amount))
+    for amount in shortfall.tolist():
+        level = max(0.0, level + amount)
         worst = max(worst, level)
     return worst
 

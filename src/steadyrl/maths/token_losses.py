@@ -36,6 +36,13 @@ class PolicyStatistics:
     log_ratio_min: Tensor  # infinite if there was no token
     log_ratio_max: Tensor
 
+    @property
+    def furthest(self) -> float:
+        """The largest logarithm of a ratio, of either sign; 0 if there was no token."""
+        if not self.tokens:
+            return 0.0
+        return max(abs(float(self.log_ratio_min)), abs(float(self.log_ratio_max)))
+
     def __add__(self, other: PolicyStatistics) -> PolicyStatistics:
         return PolicyStatistics(
             tokens=self.tokens + other.tokens,

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from steadyrl.nets.shards import spread_like
 from steadyrl.nets.weights import from_stored, to_stored
 
 _MOMENTS = ("exp_avg", "exp_avg_sq")
@@ -54,5 +55,5 @@ class ModuleAdam:
             if name in state:
                 self._optimizer.state[weight] = {
                     "step": torch.tensor(float(state[name]["step"])),
-                    **{m: from_stored(state[name][m]).to(weight.device) for m in _MOMENTS},
+                    **{m: spread_like(weight, from_stored(state[name][m])) for m in _MOMENTS},
                 }

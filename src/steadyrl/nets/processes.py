@@ -2,22 +2,26 @@
 
 All of them know the whole batch and draw the same random numbers, so each can tell by itself which
 share is its own; what one has made is added up or completed for all. Gradients are *added*, not
-averaged: each process has divided its losses by the size of the whole batch.
+averaged: each process has divided its losses by the size of the whole batch. Each process holds all
+weights, or its shards of them.
 """
 
 from __future__ import annotations
 
 import atexit
-import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
-from torch import Tensor, distributed
+from torch import Tensor, distributed, nn
 
 from steadyrl.core.errors import ConfigError, SteadyError, WorkerLost
 from steadyrl.core.launch import launched
+from steadyrl.nets.accelerated import asked_to_shard, fsdp_settings, parts_to_shard
+from steadyrl.nets.shards import Shards, is_spread
+
+Part = TypeVar("Part")
 
 
 class Processes:
@@ -25,6 +29,16 @@ class Processes:
 
     rank = 0
     count = 1
+    sharded = False  # each holds its shards of the weights rather than all of them
+    apart = False  # one has failed where none could be told: they can no longer work together
+
+    def shard(self, module: nn.Module, model: nn.Module) -> Shards | None:  # noqa: ARG002
+        """Keep only this process's shards of a module around a language model, if so asked."""
+        return None
+
+    def passes(self, parts: Sequence[Part]) -> Iterator[tuple[Part, bool]]:
+        """The parts to go through with gradients, and whether each of them counts."""
+        return ((part, True) for part in parts)
 
     def refuse_less_than_one_each(self, rows: int) -> None:
         """An optimiser step must give every process something to do."""
@@ -51,7 +65,7 @@ class Processes:
         return part
 
     def add(self, tensors: Iterable[Tensor]) -> None:
-        """Make each tensor the sum over all processes, in place."""
+        """Make each tensor the sum over all processes, in place; of shards it is one already."""
 
     def added(self, numbers: Mapping[str, float]) -> dict[str, float]:
         """The sums over all processes; each has the same names."""
@@ -62,7 +76,7 @@ class Processes:
         return number
 
     def equalise(self, tensors: Iterable[Tensor]) -> None:
-        """Make each tensor what it is in the first process."""
+        """Make each tensor what it is in the first process; shards are nobody else's."""
 
     def broadcast(self, word: Any) -> Any:
         """What the first process says; what the others give is not looked at."""
@@ -72,6 +86,12 @@ class Processes:
     def together(self) -> Iterator[None]:
         """Work that may fail in one process: then it fails in all, and none waits for the dead."""
         yield
+
+    @contextmanager
+    def descending(self) -> Iterator[None]:
+        """Work `together` that goes through `passes` with gradients."""
+        with self.together():
+            yield
 
 
 ALONE = Processes()
@@ -86,9 +106,32 @@ def met_by_all(error: Exception) -> bool:
 class JoinedProcesses(Processes):
     """One of several, connected through torch.distributed."""
 
-    def __init__(self, device: torch.device) -> None:
+    def __init__(self, device: torch.device, *, sharded: bool = False) -> None:
         self.rank, self.count = distributed.get_rank(), distributed.get_world_size()
+        self.sharded = sharded
         self._device = device
+
+    def shard(self, module: nn.Module, model: nn.Module) -> Shards | None:
+        """Keep only this process's shards of a module around a language model, if so asked."""
+        if not self.sharded:
+            return None
+        from torch.distributed.device_mesh import init_device_mesh
+
+        settings = fsdp_settings()
+        mesh = init_device_mesh(self._device.type, (self.count,))
+        let_go = settings.reshard_after_forward
+        return Shards(module, parts_to_shard(settings, model), mesh, let_go=let_go)
+
+    def passes(self, parts: Sequence[Part]) -> Iterator[tuple[Part, bool]]:
+        """The parts to go through with gradients, and whether each of them counts.
+
+        Passes through sharded weights wait for those of the others: whoever has fewer parts goes
+        through the first of them again, for nothing.
+        """
+        most = int(self.largest(len(parts))) if self.sharded else len(parts)  # before any of them
+        yield from super().passes(parts)
+        for _ in range(most - len(parts)):
+            yield parts[0], False
 
     def whole(self, part: Tensor, rows: slice | Tensor, count: int) -> Tensor:
         """All `count` rows, given those that this process has made; every row is made by one."""
@@ -99,8 +142,9 @@ class JoinedProcesses(Processes):
         return made.to(part.device)
 
     def add(self, tensors: Iterable[Tensor]) -> None:
-        """Make each tensor the sum over all processes, in place."""
-        under_way = [distributed.all_reduce(tensor, async_op=True) for tensor in tensors]
+        """Make each tensor the sum over all processes, in place; of shards it is one already."""
+        whole = (tensor for tensor in tensors if not is_spread(tensor))
+        under_way = [distributed.all_reduce(tensor, async_op=True) for tensor in whole]
         for work in under_way:
             work.wait()
 
@@ -117,12 +161,15 @@ class JoinedProcesses(Processes):
         return float(found)
 
     def equalise(self, tensors: Iterable[Tensor]) -> None:
-        """Make each tensor what it is in the first process."""
+        """Make each tensor what it is in the first process; shards are nobody else's."""
         for tensor in tensors:
-            distributed.broadcast(tensor.detach(), src=0)
+            if not is_spread(tensor):
+                distributed.broadcast(tensor.detach(), src=0)
 
     def broadcast(self, word: Any) -> Any:
         """What the first process says; what the others give is not looked at."""
+        if self.apart:
+            return word
         words = [word]
         distributed.broadcast_object_list(words, src=0)
         return words[0]
@@ -142,6 +189,28 @@ class JoinedProcesses(Processes):
             setattr(failure, _MET_BY_ALL, True)
             raise failure
 
+    @contextmanager
+    def descending(self) -> Iterator[None]:
+        """Work `together` that goes through `passes` with gradients.
+
+        If weights are sharded the others wait in the middle of a pass for one that has failed. None
+        of them can be told; they notice when it ends, and then all of them have to.
+        """
+        if not self.sharded:
+            with self.together():
+                yield
+            return
+        try:
+            yield
+        except Exception as error:
+            self.apart = True
+            if isinstance(error, distributed.DistError) or "gloo" in str(error):
+                raise WorkerLost(
+                    f"process {self.rank} has lost another one in the middle of an update, which "
+                    "has failed and says why."
+                ) from error
+            raise
+
     def _told(self, error: Exception) -> Exception:
         """What the others get to know of a failure; those of memory must be known as such."""
         if isinstance(error, SteadyError):
@@ -158,31 +227,10 @@ def joined(device: torch.device) -> Processes:
     count = launched().count
     if count == 1:
         return ALONE
-    _refuse_sharded_weights()
+    sharded = asked_to_shard()
     from accelerate import PartialState  # here, because one process alone does not need it
 
     if not distributed.is_initialized():
         PartialState(cpu=device.type == "cpu")
         atexit.register(distributed.destroy_process_group)
-    return JoinedProcesses(PartialState().device)
-
-
-def _refuse_sharded_weights() -> None:
-    """What an accelerate config may ask for and would not get is refused, not passed over."""
-    for name, words in (
-        ("ACCELERATE_USE_FSDP", "FSDP"),
-        ("ACCELERATE_USE_DEEPSPEED", "DeepSpeed"),
-        ("ACCELERATE_USE_MEGATRON_LM", "Megatron-LM"),
-    ):
-        if os.environ.get(name, "false").lower() == "true":
-            raise ConfigError(
-                f"the accelerate config asks for {words}: each process here holds all weights, "
-                "which are not split over processes. Use plain data-parallel processes (multi-GPU "
-                "or multi-CPU); for less memory model.lora_rank, model.recompute or bf16."
-            )
-    precision = os.environ.get("ACCELERATE_MIXED_PRECISION", "no")
-    if precision != "no":
-        raise ConfigError(
-            f"accelerate's mixed_precision = '{precision}' is not looked at here. Set "
-            "mixed_precision to 'no' there, and model.precision in the run's config."
-        )
+    return JoinedProcesses(PartialState().device, sharded=sharded)

@@ -1,7 +1,8 @@
 """What learners and signals ask of weights, whatever they are made of.
 
 `FlatWeights` are one vector with one gradient: fast, for our own networks. `ModuleWeights` are
-those of any torch module, in their own types: language models, users' own networks.
+those of any torch module, in their own types: language models, users' own networks. Several
+processes may hold a shard each; then all of them must ask, unless it is said otherwise.
 """
 
 from __future__ import annotations
@@ -12,15 +13,18 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from steadyrl.core.arrays import RawArray, Stored
+from steadyrl.core.arrays import RawArray, SpreadArray, Storable
 from steadyrl.nets.dense import Network, first_non_finite, norm
+from steadyrl.nets.shards import added_up, is_spread, own_shard, put_together, spread_like
 
 _TINY = 1e-12
 SAMPLED = 4_000_000  # weights that tell how far a large model has moved
 _RAW = {torch.bfloat16: "BF16", torch.float8_e4m3fn: "F8_E4M3", torch.float8_e5m2: "F8_E5M2"}
-_FROM_RAW = {name: kind for kind, name in _RAW.items()}
+_KINDS = {torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", **_RAW}
+_FROM_KIND = {name: kind for kind, name in _KINDS.items()}
 
 
 class Weights(Protocol):
@@ -50,7 +54,7 @@ class Weights(Protocol):
         """The name of the first part that holds something that is no number."""
         ...
 
-    def state_dict(self) -> dict[str, Stored]:
+    def state_dict(self) -> dict[str, Storable]:
         """The weights, each in its own type."""
         ...
 
@@ -92,7 +96,7 @@ class FlatWeights:
         """The vector's name, if it holds something that is no number."""
         return first_non_finite([(self._name, self._network.parameters)])
 
-    def state_dict(self) -> dict[str, Stored]:
+    def state_dict(self) -> dict[str, Storable]:
         """The network's own."""
         return dict(self._network.state_dict())
 
@@ -109,11 +113,11 @@ class ModuleWeights:
 
     def norm(self) -> float:
         """The length of all of them as one vector."""
-        return _length(self._named.values())
+        return self._length(self._named.values())
 
     def gradient_norm(self) -> float:
         """The length of their gradient; those that have none count nothing."""
-        return _length(self.gradients())
+        return self._length(self.gradients())
 
     def clip_gradient(self, longest: float | None) -> float:
         """Shorten the gradient if it is longer than that; returns its length before."""
@@ -127,6 +131,10 @@ class ModuleWeights:
         """The gradient of every weight that has one."""
         return [weight.grad for weight in self._named.values() if weight.grad is not None]
 
+    def whole_gradient(self) -> Tensor:
+        """All of them as one vector."""
+        return torch.cat([put_together(gradient).flatten() for gradient in self.gradients()])
+
     def snapshot(self) -> Sequence[Tensor]:
         """Copies of all of them; of a large model every so many, for a copy is as large as it."""
         return [weight.clone() for weight in self._sampled()]
@@ -134,19 +142,19 @@ class ModuleWeights:
     def moved_since(self, before: Sequence[Tensor]) -> float:
         """The length of the way since a snapshot, over their length then."""
         pairs = zip(self._sampled(), before, strict=True)
-        return _length(now - then for now, then in pairs) / (_length(before) + _TINY)
+        return self._length(now - then for now, then in pairs) / (self._length(before) + _TINY)
 
     def _sampled(self) -> Iterator[Tensor]:
         """All weights, or evenly spaced ones of each tensor if there are more than SAMPLED."""
         total = sum(weight.numel() for weight in self._named.values())
         every = max(1, total // SAMPLED)
-        return (weight.detach().flatten()[::every] for weight in self._named.values())
+        return (own_shard(w.detach()).flatten()[::every] for w in self._named.values())
 
     def first_non_finite(self) -> str | None:
-        """The name of the first that holds something that is no number."""
-        return first_non_finite(self._named.items())
+        """The name of the first that holds something that is no number; of shards, one's own."""
+        return first_non_finite((name, own_shard(w)) for name, w in self._named.items())
 
-    def state_dict(self) -> dict[str, Stored]:
+    def state_dict(self) -> dict[str, Storable]:
         """Every weight under its name, in its own type and place: store or copy it at once."""
         return {name: to_stored(weight, copy=False) for name, weight in self._named.items()}
 
@@ -154,27 +162,40 @@ class ModuleWeights:
         """Put weights back."""
         with torch.no_grad():
             for name, weight in self._named.items():
-                weight.copy_(from_stored(state[name]))
+                weight.copy_(spread_like(weight, from_stored(state[name])))
+
+    def _length(self, tensors: Iterable[Tensor]) -> float:
+        """Of all as one vector, added up in float64 so that millions of small terms count."""
+        shards = (own_shard(tensor.detach()) for tensor in tensors)
+        squares = sum(float(shard.float().norm().double() ** 2) for shard in shards)
+        return math.sqrt(added_up(squares, self._named.values()))
 
 
-def to_stored(tensor: Tensor, *, copy: bool = True) -> Stored:
-    """What a checkpoint can hold, in the tensor's own type: a copy, or a view of its memory."""
+def to_stored(tensor: Tensor, *, copy: bool = True) -> Storable:
+    """What a checkpoint can hold, in the tensor's own type: a copy, or a view of its memory.
+
+    One of which other processes hold shards is put together when it is stored.
+    """
+    if is_spread(tensor):
+        size = tensor.numel() * tensor.element_size()
+        kind, shape = _KINDS[tensor.dtype], tuple(tensor.shape)
+        return SpreadArray(kind, shape, size, lambda: _bytes_of(put_together(tensor)))
     plain = tensor.detach().contiguous().cpu()
     if plain.dtype in _RAW:
-        content = plain.view(torch.uint8).numpy().reshape(-1)
+        content = _bytes_of(plain)
         return RawArray(_RAW[plain.dtype], tuple(plain.shape), content.copy() if copy else content)
     found = plain.numpy()
     return found.copy() if copy else found
 
 
-def from_stored(stored: Stored) -> Tensor:
+def _bytes_of(tensor: Tensor) -> NDArray[np.uint8]:
+    plain = tensor.detach().contiguous().cpu()
+    return plain.view(-1).view(torch.uint8).numpy()
+
+
+def from_stored(stored: Storable) -> Tensor:
     """The inverse of `to_stored`."""
-    if isinstance(stored, RawArray):
-        content = torch.from_numpy(np.array(stored.content))
-        return content.view(_FROM_RAW[stored.kind]).reshape(stored.shape)
-    return torch.from_numpy(np.array(stored))
-
-
-def _length(tensors: Iterable[Tensor]) -> float:
-    """Of all as one vector, added up in float64 so that millions of small terms count."""
-    return math.sqrt(sum(float(t.detach().float().norm().double() ** 2) for t in tensors))
+    if isinstance(stored, np.ndarray):
+        return torch.from_numpy(np.array(stored))
+    content = torch.from_numpy(np.array(stored.content))
+    return content.view(_FROM_KIND[stored.kind]).reshape(stored.shape)

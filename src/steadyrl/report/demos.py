@@ -14,6 +14,12 @@ from steadyrl.views.curves import curve
 from steadyrl.views.pages import Block, Page, chart, charts, items, table
 
 SHOWN = 8  # components
+TONES = {
+    "reproduced": "good",
+    "covariate shift": "doubtful",
+    "not learned": "bad",
+    "bad data": "bad",
+}
 REPLAYED = {
     "prediction": ("Actions on recorded states", "squared error over the actions' variance"),
     "recorded": ("Recorded actions, played again", "distance in deviations"),
@@ -32,7 +38,7 @@ def write_inspection(
         drawn.append(_chart(title, values, about="first trajectory"))
         counts, edges = np.histogram(data.actions[:, component], bins=40)
         middle = (edges[1:] + edges[:-1]) / 2
-        drawn.append(_chart(title, counts, middle, about="how often each value"))
+        drawn.append(_chart(title, counts, middle, about="how often each value", by="value"))
     blocks = [
         table("", ("", ""), rows),
         items("Concerns", concerns or ["none"]),
@@ -51,13 +57,20 @@ def write_replay(
         if values
     ]
     title = "Replay of the demonstrations"
-    page = Page(kind="demos", title=title, told=[verdict, because], blocks=[charts("", drawn)])
+    page = Page(
+        kind="demos",
+        title=title,
+        tone=TONES.get(verdict, "unknown"),
+        headline=verdict,
+        told=[because],
+        blocks=[charts("", drawn)],
+    )
     return write_page(output, page)
 
 
-def _chart(title: str, y: Any, x: Any = None, *, about: str) -> Block:
+def _chart(title: str, y: Any, x: Any = None, *, about: str, by: str = "step") -> Block:
     """Values by step, or over x."""
     values = np.asarray(y, dtype=np.float64)
     places = np.arange(len(values)) if x is None else x
     drawn = curve(np.asarray(places, dtype=np.float64), values).to_json()
-    return chart(title, [{"name": title, **drawn}], about=about, x="step")
+    return chart(title, [{"name": title, **drawn}], about=about, x=by)

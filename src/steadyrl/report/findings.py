@@ -34,7 +34,7 @@ def print_verdict(verdict: Verdict, console: Console, *, verbose: bool = False) 
     if verdict.present and not verdict.diagnoses:
         console.print("cause unknown; this would decide:")
         for line in verdict.undecided:
-            console.print(f"  - {line}", highlight=False)
+            say(console, f"  - {escape(line)}")
     if verdict.machine:
         console.print("  the machine, not the training:", highlight=False)
         print_findings(verdict.machine, console, verdict.unit)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from steadyrl.core.errors import StoreError
-from steadyrl.judging import Recorded
 from steadyrl.store.foreign.run import ForeignRun
 from steadyrl.viewer.frame import write_page
 from steadyrl.views.names import distinct_names
-from steadyrl.views.pages import Page, table
+from steadyrl.views.pages import Page
 from steadyrl.views.run import RunView, run_view
 
+if TYPE_CHECKING:
+    from steadyrl.judging import Recorded
+
+WORST = ("bad", "doubtful", "unknown", "good")
 FEW = 3  # runs that a page draws in full detail
 POINTS = 480  # of a curve where there are more: charts are a third of the page wide
 
@@ -30,15 +35,26 @@ def write_report(stores: Sequence[Recorded], output: Path | None = None) -> Path
 
 
 def runs_page(stores: Sequence[Recorded]) -> Page:
-    """One run by itself; several with a table of what is said of each."""
+    """One run by itself; several with a word on how they stand."""
     runs = view_runs(stores)
     names = [run.name for run in runs]
     title = ", ".join(names) if len(names) <= FEW else f"{len(names)} runs"
     if len(runs) == 1:
         return Page(kind="run", title=title, runs=runs)
-    rows = [(run.name, run.headline, _since(run), _cause(run), *run.told[:1]) for run in runs]
-    head = ("run", "verdict", "since", "cause", "in words")
-    return Page(kind="runs", title=title, runs=runs, blocks=[table("Verdicts", head, rows)])
+    tone = min((run.tone for run in runs), key=WORST.index)
+    return Page(kind="runs", title=title, tone=tone, told=_told(runs), runs=runs)
+
+
+def _told(runs: Sequence[RunView]) -> list[str]:
+    """How many stand how, and what is wrong with the worst of them."""
+    ordered = sorted(runs, key=lambda run: WORST.index(run.tone))
+    counts = Counter(run.headline for run in ordered)
+    said = [", ".join(f"{count} {headline}" for headline, count in counts.items()) + "."]
+    wrong = [run for run in ordered if run.tone in ("bad", "doubtful")]
+    said += [f"{run.name}: {' '.join(run.told[:2])}" for run in wrong[:FEW]]
+    if len(wrong) > FEW:
+        said.append(f"And {len(wrong) - FEW} more, below.")
+    return said
 
 
 def view_runs(stores: Sequence[Recorded]) -> list[RunView]:
@@ -54,14 +70,3 @@ def _usual_place(runs: Sequence[Path]) -> Path:
     if len(runs) > 1:
         return first.parent / f"report-of-{len(runs)}-runs.html"
     return first.with_suffix(".html") if first.is_file() else first / "report.html"
-
-
-def _since(run: RunView) -> str:
-    return "" if run.onset is None else f"{run.onset:,}"
-
-
-def _cause(run: RunView) -> str:
-    if not run.causes:
-        return "unknown" if run.onset is not None else ""
-    first = run.causes[0]
-    return f"{first.id} {first.name} ({first.confidence:.2f})"

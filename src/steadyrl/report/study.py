@@ -2,23 +2,46 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from steadyrl.core.errors import StoreError
 from steadyrl.viewer.frame import write_page
 from steadyrl.views.pages import Page, items, table, text
 
 TONES = {"confirmed": "good", "refuted": "bad", "depends on": "doubtful"}
 
 
-def write_study(about: Mapping[str, str], found: Mapping[str, Any], output: Path) -> Path:
-    """From what was declared (`claim`, `question`, `setup`, `rule`) and the stored result."""
+NAME = "study.json"
+
+
+def write_study(folder: Path) -> Path:
+    """The page of a study that was run."""
+    return write_page(folder / "report.html", study_page(folder))
+
+
+def study_page(folder: Path) -> Page:
+    """From what was declared beforehand (claim, question, setup, rule) and what was found."""
+    file = folder / NAME
+    try:
+        found: dict[str, Any] = json.loads(file.read_text("utf-8"))
+        return _page(found["declared"], found)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise StoreError(
+            f"{file}: not the result of a study ({type(error).__name__}: {error}). "
+            "`steadyrl study` writes it."
+        ) from None
+
+
+def _page(about: Mapping[str, str], found: Mapping[str, Any]) -> Page:
     measured = (
         f"Measured {found['date']} with {found['seeds']} seeds, {found['machine']}, "
         f"commit {found['commit']}."
     )
-    page = Page(
+    about = {name: said.replace("`", "") for name, said in about.items()}  # of Markdown
+    return Page(
         kind="study",
         title=f"Study {found['study']}",
         tone=TONES.get(found["verdict"], "unknown"),
@@ -27,8 +50,8 @@ def write_study(about: Mapping[str, str], found: Mapping[str, Any], output: Path
         blocks=[
             table("What was found", found["head"], found["rows"]),
             *([items("Notes", found["notes"])] if found["notes"] else []),
-            text(f"Question: {about['question']}", f"What is run: {about['setup']}"),
-            text(f"Rule, declared beforehand: {about['rule']}", measured),
+            text(about["question"], title="The question"),
+            text(about["setup"], title="What is run"),
+            text(about["rule"], measured, title="The rule, declared beforehand"),
         ],
     )
-    return write_page(output, page)

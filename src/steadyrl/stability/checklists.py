@@ -14,7 +14,7 @@ import numpy as np
 
 from steadyrl.core.records import Finding, Step
 from steadyrl.core.run_config import RunConfig
-from steadyrl.maths.robust import Floats, trend
+from steadyrl.maths.robust import Floats, median, trend
 from steadyrl.stability.check import check_config
 from steadyrl.stability.checklist_record import NOT_REACHED, Answer, Ask, Item, Phase, Record
 from steadyrl.stability.language_checklist import LANGUAGE_ITEMS
@@ -82,7 +82,7 @@ def _bounded(name: str, unit: str, *, high: float | None = None, low: float | No
         values = record.values(name)
         if not len(values):
             return record.not_measured(name)
-        middle = float(np.median(values))
+        middle = median(values)
         passed = (high is None or middle <= high) and (low is None or middle >= low)
         return Answer(passed, f"median {middle:.3g} {unit}".rstrip())
 
@@ -131,7 +131,7 @@ def _rises(record: Record) -> Answer | None:
         return NOT_REACHED
     if len(values) < 3 or not len(before):
         return Answer(None, f"{len(values)} evaluations: too few to tell")
-    first, best = float(np.median(before)), float(np.median(values[-3:]))
+    first, best = median(before), median(values[-3:])
     return Answer(best > first, f"{first:,.4g} early, {best:,.4g} at the phase's end")
 
 
@@ -142,9 +142,9 @@ def _holds(record: Record) -> Answer:
         return NOT_REACHED
     if len(values) < 3 or len(before) < 3:
         return Answer(None, f"{len(values)} evaluations: too few to tell")
-    start = float(np.median(before[:2]))
+    start = median(before[:2])
     best = max(_best_median(before), _best_median(values))
-    last = float(np.median(values[-3:]))
+    last = median(values[-3:])
     kept = (last - start) / (best - start) if best > start else 1.0
     return Answer(kept >= 0.8, f"{kept:.0%} of what was gained")
 
@@ -173,7 +173,7 @@ def _learned(record: Record) -> Answer | None:
     values = record.values("value.explained_variance")
     if not len(values):
         return record.not_measured("value.explained_variance")
-    later = float(np.median(values[-3:]))
+    later = median(values[-3:])
     return Answer(later > 0, f"{values[0]:.2f} to {later:.2f}")
 
 

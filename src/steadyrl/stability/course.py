@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from steadyrl.maths.robust import MAD_TO_SIGMA, trend
+from steadyrl.maths.robust import MAD_TO_SIGMA, median, trend
 
 Floats = NDArray[np.float64]
 Learned = Literal["yes", "no", "cannot tell"]
@@ -300,7 +300,7 @@ def _wander(means: Floats, independent: bool) -> float:
     if len(means) < 4:
         return float(np.std(means)) if len(means) > 1 else 0.0
     bends = np.diff(means, 2)
-    usual = MAD_TO_SIGMA * float(np.median(np.abs(bends)))
+    usual = MAD_TO_SIGMA * median(np.abs(bends))
     if not independent:
         return SHARED * usual / math.sqrt(6.0)
     # Returns that are mostly the same (a sparse reward) have no usual bend, and yet chance.

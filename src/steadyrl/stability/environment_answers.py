@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from steadyrl.maths.robust import median
 from steadyrl.stability.rules import Sighting
 
 Floats = NDArray[np.float64]
@@ -99,7 +100,7 @@ def late(seen: Examined) -> Sighting | None:
     known = seen.lags[np.isfinite(seen.lags)] if seen.intervened else np.array([seen.lag])
     if not len(known) or not float(known.min()) >= 1:
         return None
-    lag = float(np.median(known))
+    lag = median(known)
     return Sighting(
         f"a changed action shows {lag:.0f} steps later at first, never at once", {"lag": lag}
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Mapping
 
+from steadyrl.core.choices import RULE_KINDS
 from steadyrl.core.errors import ConfigError
 from steadyrl.stability.causes import CAUSES
 from steadyrl.stability.checks import CHECKS
@@ -16,13 +17,7 @@ from steadyrl.stability.rules import Cause, Check, Detector, Probe, Remedy
 
 Rule = Detector | Cause | Remedy | Probe | Check
 
-KINDS = {
-    Check: "check",
-    Detector: "detector",
-    Cause: "cause",
-    Remedy: "remedy",
-    Probe: "probe",
-}
+KINDS = dict(zip((Check, Detector, Cause, Remedy, Probe), RULE_KINDS, strict=True))
 
 
 def all_rules() -> Iterator[Rule]:
@@ -63,13 +58,15 @@ def headline(rule: Rule) -> str:
 def explain(rule: Rule) -> str:
     """The rule's whole text as Markdown."""
     lines = [f"# {rule.id} {rule.name}", "", f"*{KINDS[type(rule)]}*", ""]
-    for title, text in _sections(rule):
-        if text:
-            lines += [f"**{title}.** {text}", ""]
-    references = getattr(rule, "references", ())
-    if references:
-        lines += [f"**References.** {'; '.join(references)}", ""]
+    for title, text in sections(rule):
+        lines += [f"**{title}.** {text}", ""]
     return "\n".join(lines)
+
+
+def sections(rule: Rule) -> list[tuple[str, str]]:
+    """The parts of a rule's text by their titles; none is empty."""
+    references = "; ".join(getattr(rule, "references", ()))
+    return [(title, text) for title, text in (*_sections(rule), ("References", references)) if text]
 
 
 def rules_page() -> str:

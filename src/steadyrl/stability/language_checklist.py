@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from steadyrl.maths.robust import Floats, trend
+from steadyrl.maths.robust import Floats, median, trend
 from steadyrl.stability.checklist_record import NOT_REACHED, Answer, Ask, Item, Record
 
 REWARD, CHANCE = "rollout.return_mean", "language.reward_error"
@@ -39,7 +39,7 @@ def _of_the_document(name: str, low: float, high: float) -> Ask:
             return None
         if not len(values):
             return NOT_REACHED if not record.steps else None
-        middle = float(np.median(values))
+        middle = median(values)
         return Answer(low <= middle <= high, f"median {middle:.3g} nats")
 
     return ask
@@ -75,7 +75,7 @@ def _entropy_kept(share: float) -> Question:
         values = record.values(ENTROPY)
         if len(values) < 2:
             return record.not_measured(ENTROPY) if not len(values) else NOT_REACHED
-        first, last = float(values[0]), float(np.median(values[-FEW:]))
+        first, last = float(values[0]), median(values[-FEW:])
         return Answer(last >= share * first, f"{first:.3g} to {last:.3g} nats per token")
 
     return ask
@@ -103,9 +103,9 @@ def _reward_goes_on(record: Record) -> Answer | None:
     values, before = record.values(REWARD), record.values(REWARD, earlier=True)
     if len(values) < FEW or not len(before):
         return record.not_measured(REWARD) if not len(values) else _too_few(values)
-    first, last = float(np.median(before[:FEW])), float(np.median(values[-FEW:]))
+    first, last = median(before[:FEW]), median(values[-FEW:])
     errors = record.values(CHANCE)
-    noise = float(np.median(errors)) if len(errors) else 0.0
+    noise = median(errors) if len(errors) else 0.0
     seen = f"{first:.3g} at first, {last:.3g} at the phase's end"
     return Answer(last - first > BEYOND_CHANCE * noise, seen)
 
@@ -118,8 +118,8 @@ def _held_out_keeps_up(record: Record) -> Answer | None:
     if not len(values) or not len(before):
         return Answer(None, f"{len(values)} evaluations: too few to tell")
     errors = record.values("eval.return_std")
-    noise = float(np.median(errors)) if len(errors) else 0.0
-    early, late = float(np.median(before)), float(np.median(values[-3:]))
+    noise = median(errors) if len(errors) else 0.0
+    early, late = median(before), median(values[-3:])
     worse = early - late > BEYOND_CHANCE * noise
     return Answer(not worse, f"{early:.3g} before, {late:.3g} at the phase's end")
 
@@ -129,8 +129,8 @@ def _values_err_little(record: Record) -> Answer | None:
     losses, spreads = record.values("value.loss"), record.values("language.reward_std")
     if len(losses) < FEW or not len(spreads):
         return record.not_measured("value.loss") if not len(losses) else _too_few(losses)
-    spread = float(np.median(spreads[-FEW:])) ** 2
-    loss = float(np.median(losses[-FEW:]))
+    spread = median(spreads[-FEW:]) ** 2
+    loss = median(losses[-FEW:])
     return Answer(loss <= 1.5 * spread, f"a loss of {loss:.3g}, a variance of {spread:.3g}")
 
 
@@ -140,7 +140,7 @@ def _no_leap(record: Record) -> Answer | None:
     if len(values) < 2:
         return record.not_measured(REWARD) if not len(values) else _too_few(values)
     errors, known = record.values(CHANCE), record.values(REWARD, earlier=True)
-    noise = float(np.median(errors)) if len(errors) else 0.0
+    noise = median(errors) if len(errors) else 0.0
     scale = float(max(values.max(), known.max(initial=-np.inf)))
     least = max(5.0 * noise, abs(scale) / 3.0)
     leap = float(np.abs(np.diff(values)).max())
@@ -151,7 +151,7 @@ def _distance_settles(record: Record) -> Answer | None:
     values = record.values(DISTANCE)
     if len(values) < FEW:
         return record.not_measured(DISTANCE) if not len(values) else _too_few(values)
-    first, last = float(np.median(values[:FEW])), float(np.median(values[-FEW:]))
+    first, last = median(values[:FEW]), median(values[-FEW:])
     return Answer(last <= max(2.0 * first, 0.05), f"{first:.3g} to {last:.3g} nats per token")
 
 

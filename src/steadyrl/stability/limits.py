@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import get_args
 
-from steadyrl.core.run_config import Limits, RunConfig
+from steadyrl.core.choices import Limits
+from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.detectors import DEFAULT, OPTIONAL
 from steadyrl.stability.rules import Detector
 

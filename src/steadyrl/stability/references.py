@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
-from steadyrl.core.foreign_config import Family
+from steadyrl.core.choices import Family
 
 SOURCE = "SB3 zoo"
 RANDOM: Mapping[str, float] = {

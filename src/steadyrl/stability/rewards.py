@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from steadyrl.maths.robust import median
 from steadyrl.stability.window import Window, evaluation_noise
 
 REWARD, CHANCE = "rollout.return_mean", "language.reward_error"
@@ -18,7 +19,7 @@ def reward_noise(window: Window, *, estimated: bool = True) -> float:
     Neighbours that swing to and fro are no measure of chance: `estimated=False` gives NaN instead.
     """
     if window.has(CHANCE):
-        return float(np.median(window.last(CHANCE, RECENT)))
+        return median(window.last(CHANCE, RECENT))
     if not estimated:
         return math.nan
     steps = np.diff(window.last(REWARD))
@@ -29,7 +30,7 @@ def reward_noise(window: Window, *, estimated: bool = True) -> float:
 def reward_now(window: Window) -> float:
     """Where the mean reward stands: the median of the last few updates."""
     values = window.last(REWARD, RECENT)
-    return float(np.median(values)) if len(values) else math.nan
+    return median(values) if len(values) else math.nan
 
 
 def has_risen(window: Window, over_noise: float) -> bool:
@@ -40,7 +41,7 @@ def has_risen(window: Window, over_noise: float) -> bool:
     held_out = window.last("eval.return_mean")
     if len(held_out) < 4:
         return False
-    gain = float(np.median(held_out[-3:]) - np.median(held_out[:2]))
+    gain = median(held_out[-3:]) - median(held_out[:2])
     return gain > over_noise * evaluation_noise(window, "eval.return_mean")
 
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steadyrl.core.coarsen import Columns
 from steadyrl.core.records import Step
+from steadyrl.maths.robust import median
 from steadyrl.stability.course import FEWEST, WANDERS, Blocks, Course
 
 SPAN = 256
@@ -31,6 +33,7 @@ SCORES = (
 )
 APART = 40  # values of it that are looked at
 Floats = NDArray[np.float64]
+Number = TypeVar("Number", np.float64, np.int64)
 
 
 def objective(window: Window) -> str:
@@ -81,10 +84,10 @@ def evaluation_noise(window: Window, name: str | None = None) -> float:
     name = name or objective(window)
     spreads = window.last(name.replace("mean", "std"))
     if len(spreads):
-        return float(np.median(spreads))
+        return median(spreads)
     steps = np.abs(np.diff(returns_of(window, name)))
     apart = WANDERS if name == TRAINING_RETURN else 1.0
-    return apart * float(np.median(steps)) if len(steps) else 0.0
+    return apart * median(steps) if len(steps) else 0.0
 
 
 class _Ring:
@@ -122,32 +125,25 @@ class _Ring:
             ring.append(int(index), float(value))
         return ring
 
-    def last(self, count: int) -> Floats:
-        held = min(self.count, SPAN)
-        count = min(count, held)
-        at = (np.arange(self.count - count, self.count)) % SPAN
-        return self._values[at]
+    def last(self, count: int = SPAN) -> Floats:
+        return _newest(self._values, self.count, count)
+
+    def indices(self) -> NDArray[np.int64]:
+        """Of the Steps that what is remembered is from, oldest first."""
+        return _newest(self._indices, self.count, SPAN)
 
     def split(self, index: int) -> tuple[Floats, Floats]:
-        at = self._remembered()
-        later = self._indices[at] >= index
-        return self._values[at[~later]], self._values[at[later]]
+        values, later = self.last(), self.indices() >= index
+        return values[~later], values[later]
 
     def paired(self, other: _Ring) -> tuple[Floats, Floats]:
-        ours, theirs = self._remembered(), other._remembered()
-        _, mine, its = np.intersect1d(
-            self._indices[ours], other._indices[theirs], return_indices=True
-        )
-        return self._values[ours[mine]], other._values[theirs[its]]
-
-    def _remembered(self) -> NDArray[np.int64]:
-        return np.arange(self.count - min(self.count, SPAN), self.count) % SPAN
+        _, mine, its = np.intersect1d(self.indices(), other.indices(), return_indices=True)
+        return self.last()[mine], other.last()[its]
 
     @property
     def last_raised(self) -> int | None:
-        at = self._remembered()
-        raised = np.flatnonzero(self._values[at] > 0)
-        return int(self._indices[at[raised[-1]]]) if len(raised) else None
+        raised = np.flatnonzero(self.last() > 0)
+        return int(self.indices()[raised[-1]]) if len(raised) else None
 
     @property
     def latest(self) -> float:
@@ -161,6 +157,15 @@ class _Ring:
 def _apart(name: str) -> bool:
     """Whether no two values of a return share an episode."""
     return name == EPISODES or name.startswith("eval.")
+
+
+def _newest(ring: NDArray[Number], written: int, count: int) -> NDArray[Number]:
+    """A copy of the newest of so many items that were written into a ring, oldest first."""
+    end = written % SPAN
+    start = end - min(count, written, SPAN)
+    if start >= 0:
+        return ring[start:end].copy()
+    return np.concatenate([ring[start:], ring[:end]])
 
 
 class Window:
@@ -248,7 +253,7 @@ class Window:
     def first(self, name: str) -> float:
         """Where it began: the median of the first few values, for one alone may be chance."""
         ring = self._rings.get(name)
-        return float(np.median(ring.early)) if ring else math.nan
+        return median(ring.early) if ring else math.nan
 
     def highest(self, name: str) -> float:
         """The largest value ever."""

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from steadyrl.core.arrays import RawArray, Stored
+from steadyrl.core.arrays import RawArray, SpreadArray, Storable, Stored
 from steadyrl.core.errors import CheckpointError
 
 LARGEST_FILE = 4 << 30  # bytes of arrays in one file
@@ -41,7 +41,7 @@ RAW_SIZES: Mapping[str, int] = {"BF16": 2, "F8_E4M3": 1, "F8_E5M2": 1}
 _NAMES = {np.dtype(text): kind for kind, text in KINDS.items()}
 
 
-def write_arrays(folder: Path, arrays: Mapping[str, Stored]) -> dict[str, str]:
+def write_arrays(folder: Path, arrays: Mapping[str, Storable]) -> dict[str, str]:
     """All arrays, in as many files as they need; returns each file's checksum."""
     parts = list(_parts(arrays))
     found = {}
@@ -63,25 +63,24 @@ def read_arrays(folder: Path, files: Mapping[str, str]) -> dict[str, Stored]:
     return found
 
 
-def _parts(arrays: Mapping[str, Stored]) -> Iterator[dict[str, Stored]]:
-    part: dict[str, Stored] = {}
+def _parts(arrays: Mapping[str, Storable]) -> Iterator[dict[str, Storable]]:
+    part: dict[str, Storable] = {}
     size = 0
     for name, array in arrays.items():
-        length = _bytes_of(array).nbytes
-        if part and size + length > LARGEST_FILE:
+        if part and size + array.nbytes > LARGEST_FILE:
             yield part
             part, size = {}, 0
         part[name] = array
-        size += length
+        size += array.nbytes
     yield part
 
 
-def _bytes_of(array: Stored) -> np.ndarray[Any, Any]:
-    return array.content if isinstance(array, RawArray) else array
+def _bytes_of(array: Storable) -> np.ndarray[Any, Any]:
+    return array if isinstance(array, np.ndarray) else array.content
 
 
-def _kind_of(array: Stored) -> str:
-    if isinstance(array, RawArray):
+def _kind_of(array: Storable) -> str:
+    if isinstance(array, RawArray | SpreadArray):
         return array.kind
     kind = _NAMES.get(array.dtype)
     if kind is None:
@@ -89,11 +88,11 @@ def _kind_of(array: Stored) -> str:
     return kind
 
 
-def _write_file(path: Path, arrays: Mapping[str, Stored]) -> str:
+def _write_file(path: Path, arrays: Mapping[str, Storable]) -> str:
     header: dict[str, Any] = {}
     end = 0
     for name, array in arrays.items():
-        start, end = end, end + _bytes_of(array).nbytes
+        start, end = end, end + array.nbytes
         shape = list(array.shape)
         header[name] = {"dtype": _kind_of(array), "shape": shape, "data_offsets": [start, end]}
     text = json.dumps(header, separators=(",", ":")).encode()

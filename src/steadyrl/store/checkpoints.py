@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from steadyrl.core.arrays import RawArray, Stored
+from steadyrl.core.arrays import RawArray, SpreadArray, Storable
 from steadyrl.core.errors import CheckpointError
 from steadyrl.core.traits import RETURN, Score
 from steadyrl.store.arrays import read_arrays, write_arrays
@@ -80,7 +80,7 @@ class Checkpoints:
         scores = {name: value for name, value in (measured or {}).items() if name in wanted}
         final, scratch = self._final(step), self.folder / f"{_PARTIAL}step-{step:08d}"
         with disk_errors(final):
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(exist_ok=True)  # not the run's own: if that is gone, it is told
             self._recover()
             try:
                 scratch.mkdir()
@@ -214,7 +214,7 @@ def _finite(values: Mapping[str, float]) -> dict[str, float]:
 
 
 def _write(folder: Path, state: Mapping[str, Any], about: Mapping[str, Any]) -> None:
-    arrays: dict[str, Stored] = {}
+    arrays: dict[str, Storable] = {}
     tree = _split(state, "", arrays)
     body = {
         "format": FORMAT,
@@ -245,9 +245,9 @@ def _read(path: Path) -> bytes:
         raise CheckpointError(f"{path}: cannot be read ({error.strerror}).") from None
 
 
-def _split(value: Any, name: str, arrays: dict[str, Stored]) -> Any:
+def _split(value: Any, name: str, arrays: dict[str, Storable]) -> Any:
     """Plain values in place, arrays moved out under their path."""
-    if isinstance(value, np.ndarray | RawArray):
+    if isinstance(value, np.ndarray | RawArray | SpreadArray):
         arrays[name] = value
         return {_ARRAY: name}
     if isinstance(value, Mapping):

@@ -103,10 +103,20 @@ class JsonLines:
             if self._file is None:
                 self._end_the_last_line()
                 self._file = self.path.open("ab", buffering=0)
+            self._refuse_if_gone()
             written = self._file.write(line)
             if written != len(line):  # the disk took a part: leave no torn line behind
                 os.truncate(self.path, self.path.stat().st_size - written)
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def _refuse_if_gone(self) -> None:
+        """Lines written to a file that nobody can find any more would be lost without a word."""
+        try:
+            same = os.path.samestat(os.fstat(self._file.fileno()), self.path.stat())
+        except FileNotFoundError:
+            same = False
+        if not same:
+            raise OSError(errno.ENOENT, "it was removed or moved away while it was being written")
 
     def sync(self) -> None:
         """Wait until the disk has all lines."""

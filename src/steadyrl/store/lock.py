@@ -12,13 +12,13 @@ import socket
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Self
-
-import psutil
-from filelock import FileLock, Timeout
+from typing import TYPE_CHECKING, Self
 
 from steadyrl.core.errors import StoreError
 from steadyrl.store.files import disk_errors, write_json
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
 
 
 class WriterLock:
@@ -26,12 +26,15 @@ class WriterLock:
 
     def __init__(self, run: Path) -> None:
         self._run = run
-        # Whoever closes a run may be another thread than the one that began it.
-        self._lock = FileLock(run / ".lock", timeout=0, thread_local=False)
+        self._lock: BaseFileLock | None = None
         self._word = run / ".writer.json"  # apart from the lock, which others open to try it
 
     def acquire(self) -> None:
         """Take it at once, or say who has it."""
+        from filelock import FileLock, Timeout  # here: readers have no need of it
+
+        # Whoever closes a run may be another thread than the one that began it.
+        self._lock = self._lock or FileLock(self._run / ".lock", timeout=0, thread_local=False)
         with disk_errors(self._run):
             try:
                 self._lock.acquire()
@@ -55,7 +58,8 @@ class WriterLock:
 
     def release(self) -> None:
         """Let others write; to release it twice is to release it."""
-        self._lock.release()
+        if self._lock is not None:
+            self._lock.release()
 
     @property
     def deserted(self) -> bool:
@@ -63,13 +67,8 @@ class WriterLock:
         try:
             word = json.loads(self._word.read_text("utf-8"))
             since = datetime.fromisoformat(word["since"]).timestamp()
-            if word["host"] != socket.gethostname():
-                return False
-            # A process begun after that word is another one, with the number of the first.
-            return psutil.Process(word["pid"]).create_time() > since + 1.0
-        except psutil.NoSuchProcess:
-            return True
-        except (OSError, ValueError, KeyError, TypeError, psutil.Error):
+            return word["host"] == socket.gethostname() and _has_ended(word["pid"], since)
+        except (OSError, ValueError, KeyError, TypeError):
             return False
 
     def __enter__(self) -> Self:
@@ -90,3 +89,16 @@ class WriterLock:
             return f"process {word['pid']} on {word['host']} (since {word['since']})"
         except (OSError, ValueError, KeyError, TypeError):
             return "another process"  # which has only just begun
+
+
+def _has_ended(number: int, since: float) -> bool:
+    """Whether the process that had this number then is gone; if that cannot be told, it is not."""
+    import psutil  # here: few who read a run find such a word
+
+    try:
+        # A process begun after that word is another one, with the number of the first.
+        return bool(psutil.Process(number).create_time() > since + 1.0)
+    except psutil.NoSuchProcess:
+        return True
+    except psutil.Error:
+        return False

@@ -2,39 +2,57 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import socket
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 from tensorboard.compat.proto.summary_pb2 import Summary
-from tensorboard.summary.writer.event_file_writer import EventFileWriter
+from tensorboard.summary.writer.record_writer import RecordWriter
 
 from steadyrl.core.records import Step
 from steadyrl.core.signals import CATALOGUE
+from steadyrl.store.files import disk_errors
+
+FLUSH_SECONDS = 10.0
+VERSION = "brain.Event:2"
 
 
 class TensorBoardMirror:
-    """One event per Step that holds all of its signals; the x axis is the run's own unit."""
+    """One event per Step that holds all of its signals; the x axis is the run's own unit.
+
+    Written by this very thread: a writer that fails behind our back could only shout.
+    """
 
     def __init__(self, folder: Path, past: Sequence[Step]) -> None:
         """Mirror the Steps that stand; what older files show is taken away."""
         outdated = list(folder.glob("*tfevents*"))
-        self._writer = EventFileWriter(str(folder), flush_secs=10)
+        folder.mkdir(exist_ok=True)
+        self.path = _free(folder)
+        self._file = self.path.open("xb")
+        self._records, self._flushed = RecordWriter(self._file), time.monotonic()
+        now = time.time()
+        self._write(Event(wall_time=now, file_version=VERSION))
         # A TensorBoard that is open forgets what it has shown, and shows what follows.
         forget = SessionLog(status=SessionLog.START)
-        self._writer.add_event(Event(wall_time=time.time(), step=0, session_log=forget))
-        began = time.time() - (past[-1].seconds if past else 0.0)
+        self._write(Event(wall_time=now, step=0, session_log=forget))
+        began = now - (past[-1].seconds if past else 0.0)
         for step in past:
             self._add(step, began + step.seconds)
-        self._writer.flush()
+        self._file.flush()
         for file in outdated:
             _empty(file)
 
     def append(self, step: Step) -> None:
         """Mirror one Step."""
-        self._add(step, time.time())
+        with disk_errors(self.path):
+            self._add(step, time.time())
+            if time.monotonic() - self._flushed >= FLUSH_SECONDS:
+                self._file.flush()
+                self._flushed = time.monotonic()
 
     def _add(self, step: Step, wall_time: float) -> None:
         values = [
@@ -42,11 +60,22 @@ class TensorBoardMirror:
             for name, value in step.signals.items()
         ]
         summary = Summary(value=values)
-        self._writer.add_event(Event(wall_time=wall_time, step=step.taken, summary=summary))
+        self._write(Event(wall_time=wall_time, step=step.taken, summary=summary))
+
+    def _write(self, event: Event) -> None:
+        self._records.write(event.SerializeToString())
 
     def close(self) -> None:
-        """Write what is pending and end the writer's thread."""
-        self._writer.close()
+        """Write what is pending."""
+        with disk_errors(self.path):
+            self._file.close()
+
+
+def _free(folder: Path) -> Path:
+    """A name that TensorBoard knows for its own, and that sorts after older ones."""
+    name = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}.{os.getpid()}"
+    names = (folder / f"{name}.{number}" for number in itertools.count())
+    return next(path for path in names if not path.exists())
 
 
 def _empty(file: Path) -> None:

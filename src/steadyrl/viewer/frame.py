@@ -50,12 +50,14 @@ def write_page(path: Path, page: Page) -> Path:
 
 
 def render_page(page: Page) -> str:
-    """The whole page as text."""
-    data = json.dumps(page.to_json(), separators=(",", ":"), allow_nan=False, default=str)
+    """The whole page as text; a large one in two parts, what is seen first in the first."""
+    record = page.to_json()
+    data = plain(record)
     packed = len(data) > PACKED
+    more = ""
     if packed:
-        squeezed = gzip.compress(data.encode(errors="replace"), compresslevel=9, mtime=0)
-        data = base64.b64encode(squeezed).decode()
+        later = [_take_later(run, alone=len(page.runs) == 1) for run in record["runs"]]
+        data, more = _squeezed(plain(record)), _squeezed(plain(later))
     return _TEMPLATES.get_template("page.html").render(
         title=page.title,
         version=version("steadyrl"),
@@ -64,8 +66,25 @@ def render_page(page: Page) -> str:
         style=style(),
         script=script(),
         data=inert(data),
+        more=more,
         packed=packed,
     )
+
+
+def _take_later(run: dict[str, Any], *, alone: bool) -> dict[str, Any]:
+    """Curves that are folded away at first: taken out of a run."""
+    first = {name for panel in run["main"] for name in panel}
+    if alone:
+        first |= {signal["name"] for signal in run["signals"] if signal["left"] is not None}
+        first |= {piece["signal"] for cause in run["causes"] for piece in cause["evidence"]}
+    curves = run["curves"]
+    run["curves"] = {name: curve for name, curve in curves.items() if name in first}
+    return {name: curve for name, curve in curves.items() if name not in first}
+
+
+def _squeezed(data: str) -> str:
+    squeezed = gzip.compress(data.encode(errors="replace"), compresslevel=9, mtime=0)
+    return base64.b64encode(squeezed).decode()
 
 
 def render_shell(title: str) -> str:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steadyrl.core.records import without_nan
-from steadyrl.judging import Recorded, judged
+from steadyrl.judging import judged
 from steadyrl.stability.window import score_of
 from steadyrl.views import wording
 from steadyrl.views.curves import rounded
 from steadyrl.views.facts import eta, heard
+
+if TYPE_CHECKING:
+    from steadyrl.judging import Recorded
 
 
 @dataclass(frozen=True, kw_only=True)

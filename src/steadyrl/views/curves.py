@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from steadyrl.core.coarsen import Columns
 from steadyrl.core.records import number_to_json
+from steadyrl.core.signals import CATALOGUE
+from steadyrl.store.foreign.run import ForeignRun
+
+if TYPE_CHECKING:
+    from steadyrl.judging import Recorded
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -43,6 +49,30 @@ def curve(x: Floats, y: Floats, points: int = POINTS) -> Curve:
         y=[value if known else None for value, known in zip(rounded(y), finite, strict=True)],
         odd=[(at, str(number_to_json(value))) for at, value in found],
     )
+
+
+def curves_of(store: Recorded, columns: Columns | None, points: int = POINTS) -> dict[str, Curve]:
+    """Every recorded signal, in the catalogue's order; of other programs every value they hold."""
+    if isinstance(store, ForeignRun):
+        held = {n: (series.steps, series.values) for n, series in store.series().items()}
+        return {name: _curve(*held[name], points) for name in _in_order(held)}
+    if columns is None:
+        return {}
+    signals, takens = columns.signals, columns.takens
+    found = {}
+    for name in _in_order(signals):
+        positions, values = signals[name]
+        found[name] = _curve(takens[positions], values, points)
+    return found
+
+
+def _curve(x: Integers, y: Floats, points: int) -> Curve:
+    return curve(x.astype(np.float64), y, points)
+
+
+def _in_order(names: Collection[str]) -> list[str]:
+    known = [name for name in CATALOGUE if name in names]
+    return [*known, *(name for name in names if name not in CATALOGUE)]
 
 
 def thin(y: Floats, points: int = POINTS) -> Integers:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
-from steadyrl.judging import Recorded
 from steadyrl.verdict import Verdict
+
+if TYPE_CHECKING:
+    from steadyrl.judging import Recorded
 
 
 def heard(store: Recorded) -> float:

@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from steadyrl.core.coarsen import Columns
 from steadyrl.core.records import told_change
-from steadyrl.judging import Recorded
 from steadyrl.store.intact import LARGEST
 from steadyrl.store.reader import RunReader
 from steadyrl.store.step_columns import StepColumns
 from steadyrl.verdict import Verdict
 from steadyrl.views.curves import Curve, curve
 from steadyrl.views.wording import event_in_words
+
+if TYPE_CHECKING:
+    from steadyrl.judging import Recorded
 
 SHOWN = 400  # events; the file has all of them
 CHECKPOINTS = 60  # in the lane

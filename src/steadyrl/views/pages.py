@@ -50,6 +50,11 @@ def items(title: str, lines: Sequence[str]) -> Block:
     return {"type": "items", "title": title, "lines": list(lines)}
 
 
+def rules(title: str, found: Sequence[tuple[str, str]]) -> Block:
+    """Rules by id and name; where there is a server, each leads to its page."""
+    return {"type": "rules", "title": title, "rules": [list(pair) for pair in found]}
+
+
 def code(title: str, content: str) -> Block:
     """A file's content, folded."""
     return {"type": "code", "title": title, "content": content}
@@ -58,6 +63,11 @@ def code(title: str, content: str) -> Block:
 def table(title: str, head: Row, rows: Sequence[Row], about: str = "") -> Block:
     """Rows of text."""
     return {"type": "table", "title": title, "head": head, "rows": rows, "about": about}
+
+
+def rates(title: str, found: Sequence[Mapping[str, Any]], about: str = "") -> Block:
+    """Shares with their intervals: each a name, of what, and share, low, high, count and of."""
+    return {"type": "rates", "title": title, "rows": list(found), "about": about}
 
 
 def charts(title: str, found: Sequence[Mapping[str, Any]]) -> Block:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from steadyrl.core.coarsen import Columns, coarsen, columns_of
 from steadyrl.core.records import without_nan
 from steadyrl.core.signals import CATALOGUE
 from steadyrl.core.traits import Unit
-from steadyrl.judging import BLOCKS, Judged, Recorded, judged, judged_as_seen, observe
+from steadyrl.judging import BLOCKS, Judged, judged, judged_as_seen, observe
 from steadyrl.stability.checklists import go_through
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.window import objective, score_of
@@ -21,10 +19,13 @@ from steadyrl.verdict import Verdict
 from steadyrl.views import wording
 from steadyrl.views.bands import Along, bands_along
 from steadyrl.views.causes import Cause, causes_of
-from steadyrl.views.curves import POINTS, Curve, curve
+from steadyrl.views.curves import POINTS, Curve, curves_of
 from steadyrl.views.facts import eta, facts_of, heard, unmeasured_of
 from steadyrl.views.history import Event, Mark, abandoned, events_of, marks_of
 from steadyrl.views.settings import SettingShown, settings_of
+
+if TYPE_CHECKING:
+    from steadyrl.judging import Recorded
 
 LENGTHS = ("eval.length_mean", "rollout.length_mean", "language.length_mean")
 RETURNS = ("eval.return_mean", "rollout.return_mean")
@@ -140,7 +141,7 @@ def lay_out(
 ) -> RunView:
     """A judged run and its Steps, as a page shows them."""
     verdict, own = found.verdict, isinstance(store, RunReader)
-    curves = curves_of(columns, points)
+    curves = curves_of(store, columns, points)
     bands = _bands(found, columns)
     taken, seconds = (columns.last.taken, columns.last.seconds) if columns else (0, 0.0)
     command, does = wording.next_command(verdict, own=own)
@@ -184,19 +185,6 @@ def lay_out(
             else []
         ),
     )
-
-
-def curves_of(columns: Columns | None, points: int = POINTS) -> dict[str, Curve]:
-    """Every recorded signal, in the catalogue's order."""
-    if columns is None:
-        return {}
-    known = [name for name in CATALOGUE if name in columns.signals]
-    names = [*known, *(name for name in columns.signals if name not in CATALOGUE)]
-    return {
-        name: curve(columns.takens[positions].astype(np.float64), values, points)
-        for name in names
-        for positions, values in (columns.signals[name],)
-    }
 
 
 def _told(verdict: Verdict) -> list[str]:

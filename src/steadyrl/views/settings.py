@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steadyrl.core.config import flatten
 from steadyrl.core.errors import ConfigError
-from steadyrl.core.presets import load_config, preset_names
+from steadyrl.core.package_files import preset_names
+from steadyrl.core.presets import load_config
 from steadyrl.core.run_config import RunConfig
-from steadyrl.judging import Recorded
 from steadyrl.store.reader import RunReader
 from steadyrl.views.history import as_text
+
+if TYPE_CHECKING:
+    from steadyrl.judging import Recorded
 
 
 @dataclass(frozen=True, slots=True)

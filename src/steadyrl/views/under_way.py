@@ -193,4 +193,5 @@ class UnderWay:
     def left(self) -> float:
         """Seconds until the budget is used, at the pace of late; NaN before there is one."""
         since = self._clock() - self._pace[-1][0]
-        return max(0.0, (self.budget - self.taken) / self.rate - since)
+        seconds = (self.budget - self.taken) / self.rate - since
+        return seconds if not seconds < 0 else 0.0  # max() would take a NaN for nothing left

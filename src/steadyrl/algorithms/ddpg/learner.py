@@ -14,7 +14,7 @@ from torch import Tensor
 from steadyrl.algorithms.common.state import Stateful
 from steadyrl.algorithms.ddpg.config import DDPGConfig
 from steadyrl.algorithms.ddpg.networks import make_actor, make_critic
-from steadyrl.core.errors import EnvironmentFault
+from steadyrl.core.errors import ConfigError, EnvironmentFault
 from steadyrl.core.seeding import Generators
 from steadyrl.environments.envs import Envs
 from steadyrl.experience.replay import Batch, PrioritisedReplayBuffer, ReplayBuffer
@@ -137,16 +137,17 @@ def as_inputs(learner: DDPGLearner, batch: Batch, config: DDPGConfig) -> Batch:
 def _make_replay(
     config: DDPGConfig, observation_size: int, action_size: int, device: torch.device
 ) -> ReplayBuffer:
-    if config.replay == "uniform":
-        return ReplayBuffer(config.buffer_size, observation_size, action_size, device=device)
-    return PrioritisedReplayBuffer(
-        config.buffer_size,
-        observation_size,
-        action_size,
-        device=device,
-        alpha=config.priority_alpha,
-        beta=config.priority_beta,
-    )
+    sizes = (config.buffer_size, observation_size, action_size)
+    try:
+        if config.replay == "uniform":
+            return ReplayBuffer(*sizes, device=device)
+        alpha, beta = config.priority_alpha, config.priority_beta
+        return PrioritisedReplayBuffer(*sizes, device=device, alpha=alpha, beta=beta)
+    except MemoryError as error:
+        raise ConfigError(
+            f"buffer_size = {config.buffer_size:,}: so many transitions do not fit into memory "
+            f"({error}). Use a smaller one."
+        ) from None
 
 
 def continuous_actions(envs: Envs) -> Box:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+import torch
 from torch import Tensor
 
-from steadyrl.environments.language.generation import Completions
+from steadyrl.environments.language.completions import Completions
 
 
 @dataclass(frozen=True)
@@ -53,3 +55,27 @@ class Batch:
             self.worths[chosen],
             age and Age(age.fresh[chosen], age.policy[chosen], age.draws[chosen]),
         )
+
+    def fresh_tokens(self, rows: slice) -> float:
+        """How many tokens of the rows are of completions that are not old."""
+        mask = self.completions.mask[rows]
+        return float(mask.sum() if self.age is None else mask[self.age.fresh[rows]].sum())
+
+    def minibatches(self, size: int, generator: np.random.Generator) -> list[slice]:
+        """So many rows at a time, in random order; completions of one prompt stay together."""
+        starts = np.arange(0, len(self), size)
+        if size % self.completions.samples_per_prompt == 0 or len(starts) == 1:
+            starts = generator.permutation(starts)
+        return [slice(int(start), min(int(start) + size, len(self))) for start in starts]
+
+    def teaching(self, rows: slice, group: int, *, least: int) -> Batch:
+        """Those of the rows whose prompt has completions of unequal merit; some prompts at least.
+
+        Where all earned the same, all advantages are 0 and so is the gradient: to go through them
+        would change nothing but the time it takes.
+        """
+        some = self.advantages[rows].abs().amax(dim=1).view(-1, group).amax(dim=1) > 0
+        if int(some.sum()) < least:
+            some[:least] = True
+        chosen = some.nonzero() * group + torch.arange(group, device=some.device)
+        return self.rows(chosen.flatten() + rows.start)

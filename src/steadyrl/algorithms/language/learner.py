@@ -31,6 +31,7 @@ from steadyrl.environments.language.warm_start import (
 from steadyrl.experience.aged import AgedExperience
 from steadyrl.nets.module_adam import ModuleAdam
 from steadyrl.nets.processes import ALONE, Processes
+from steadyrl.nets.shards import spread_like
 from steadyrl.nets.weights import ModuleWeights, from_stored, to_stored
 
 LOGGER = logging.getLogger("steadyrl")
@@ -68,6 +69,7 @@ class LanguageLearner(Stateful):
         self.policy.train(config.model.recompute)
         check_prompts(self.policy, self.tokenizer, self.task, config.problems.max_new_tokens)
         self.ends = end_tokens(self.tokenizer, self.task.stop)
+        self.policy.shard(processes)
         self._reference: Reference | None = None
         self.weights = ModuleWeights(self.policy)
         self.optimizer = ModuleAdam(self.policy, weight_decay=config.weight_decay)
@@ -101,9 +103,15 @@ class LanguageLearner(Stateful):
         )
         seed = integer_seed(config.seed, "warm start") % (1 << 31)
         warmed = warm_start(
-            self.policy, self.tokenizer, self.task, settings, seed=seed, progress=_tell
+            self.policy,
+            self.tokenizer,
+            self.task,
+            settings,
+            seed=seed,
+            progress=_tell,
+            processes=self.processes,
         )
-        # Every process has done it; other processors may have found other last digits.
+        # Other processors may have found other last digits.
         self.processes.equalise(self.policy.parameters())
         self._reference = None
         self.warm_starts += 1
@@ -119,7 +127,7 @@ class LanguageLearner(Stateful):
         A run without any KL term never asks, and needs no memory for a second model.
         """
         if self._reference is None:
-            self._reference = Reference(self.policy)
+            self._reference = Reference(self.policy, self.processes)
         return self._reference
 
     def draw(self, count: int) -> list[Problem]:
@@ -151,7 +159,7 @@ class LanguageLearner(Stateful):
         """Back to a recorded state; one without a reference is to become its own, if any."""
         self._reference = None
         if "reference" in state["parts"] and not self.policy.adapted:
-            self._reference = Reference(self.policy)
+            self._reference = Reference(self.policy, self.processes)
         super().load_state_dict(state)
 
 
@@ -171,7 +179,7 @@ class _Frozen:
     def load_state_dict(self, state: Any) -> None:
         with torch.no_grad():
             for name, weight in self._module.named_parameters():
-                weight.copy_(from_stored(state[name]))
+                weight.copy_(spread_like(weight, from_stored(state[name])))
 
 
 def make_task(config: ProblemsConfig) -> Task:

@@ -8,7 +8,12 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from steadyrl.environments.language.generation import Completions
+from steadyrl.environments.language.completions import Completions
+
+
+def mean_under(values: Tensor, mask: Tensor) -> float:
+    """The mean over the tokens under the mask."""
+    return float((values * mask).sum() / mask.sum())
 
 
 def standard_error(values: Tensor, samples_per_prompt: int) -> float:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -24,24 +23,19 @@ from steadyrl.algorithms.common.ending import finish_step
 from steadyrl.algorithms.language.batch import Batch
 from steadyrl.algorithms.language.config import LanguageConfig
 from steadyrl.algorithms.language.evaluating import begin, evaluate
+from steadyrl.algorithms.language.grading import grade
 from steadyrl.algorithms.language.learner import LanguageLearner
-from steadyrl.algorithms.language.measures import centred, describe, mask_error
+from steadyrl.algorithms.language.measures import centred, describe, mask_error, mean_under
 from steadyrl.algorithms.language.reading import parts_of, read, refer
 from steadyrl.algorithms.language.replaying import Recalled, recall, settle
 from steadyrl.core.config import LiveConfig
 from steadyrl.core.records import Step
 from steadyrl.core.signals import Meter
 from steadyrl.environments.language.accuracy import scored
-from steadyrl.environments.language.generation import Completions, generate
+from steadyrl.environments.language.completions import Completions
+from steadyrl.environments.language.generation import generate
 from steadyrl.environments.language.policy import TokenOutputs
 from steadyrl.environments.language.sampling import Sampling
-from steadyrl.maths.advantages import explained_variance
-from steadyrl.maths.token_advantages import (
-    group_advantages,
-    token_advantages,
-    token_rewards,
-    whitened,
-)
 from steadyrl.maths.token_losses import (
     PolicyStatistics,
     clipped_policy_loss,
@@ -125,9 +119,9 @@ def estimate(
     if config.rounds:
         found = read(learner, completions, config)
     signals = {
-        "language.sampling_gap": _mean((completions.log_probs - found.log_probs).abs(), mask),
+        "language.sampling_gap": mean_under((completions.log_probs - found.log_probs).abs(), mask),
         "language.mask_error": mask_error(completions, learner.ends),
-        "policy.entropy": _mean(found.entropies, mask),
+        "policy.entropy": mean_under(found.entropies, mask),
     }
     if old is not None:
         completions, scores, found = old.after(completions, scores, found)
@@ -137,57 +131,12 @@ def estimate(
     if config.kl != "none":
         reference = refer(learner, completions, config)
         apart = kl_estimates(found.log_probs, reference, mask, "k3")
-        signals["language.reference_kl"] = _mean(apart[new], mask[new])
+        signals["language.reference_kl"] = mean_under(apart[new], mask[new])
         if config.kl == "reward":
-            k1 = kl_estimates(found.log_probs, reference, mask, "k1")
-            penalties = config.kl_weight * k1
-    grade = by_values if config.advantage == "gae" else by_groups
+            penalties = config.kl_weight * kl_estimates(found.log_probs, reference, mask, "k1")
     batch = Batch(completions, found.log_probs, found.values, reference, merits)
     graded, described = grade(batch, scores, penalties, config, new)
     return graded, signals | described
-
-
-def by_values(
-    batch: Batch, scores: Tensor, penalties: Tensor | None, config: LanguageConfig, new: slice
-) -> tuple[Batch, dict[str, float]]:
-    """Advantages of tokens by what the value head expected of them."""
-    values, mask = batch.old_values, batch.completions.mask
-    assert values is not None
-    rewards = token_rewards(scores, mask, penalties)
-    gained, returns = token_advantages(rewards, values, mask, config.gamma, config.gae_decay)
-    sizes = gained
-    if config.replay.priority == "td_error":
-        sizes, _ = token_advantages(rewards, values, mask, config.gamma, 0.0)
-    signals = {
-        "advantage.std": float(gained[new][mask[new]].std()),
-        "language.value_error": float((values - returns)[new][mask[new]].square().mean().sqrt()),
-    }
-    explained = explained_variance(
-        values[new][mask[new]].cpu().numpy(), returns[new][mask[new]].cpu().numpy()
-    )
-    if not math.isnan(explained):
-        signals["value.explained_variance"] = explained
-    worths = sizes.abs().sum(dim=1) / mask.sum(dim=1).clamp(min=1)
-    return replace(
-        batch, advantages=whitened(gained, mask), returns=returns, worths=worths
-    ), signals
-
-
-def by_groups(
-    batch: Batch, scores: Tensor, penalties: Tensor | None, config: LanguageConfig, new: slice
-) -> tuple[Batch, dict[str, float]]:
-    """Advantages of completions by comparison with the others of their prompt."""
-    mask = batch.completions.mask
-    totals = scores if penalties is None else scores - penalties.sum(dim=1)
-    groups = group_advantages(totals, config.samples_per_prompt, normalise=config.normalise)
-    prompts = slice(0, new.stop // config.samples_per_prompt)
-    signals = {
-        "language.equal_groups_share": float(groups.without_spread[prompts].float().mean()),
-        "advantage.std": float(groups.deviations[prompts].mean()),
-    }
-    advantages = groups.advantages[:, None].expand_as(mask) * mask
-    worths = groups.advantages.abs()
-    return replace(batch, old_values=None, advantages=advantages, worths=worths), signals
 
 
 def update(
@@ -204,7 +153,7 @@ def update(
     size = min(config.minibatch_size or len(batch), len(batch))
     first_kl, kl = math.nan, math.nan
     for epoch in range(config.epochs):
-        order = _order(learner, len(batch), size, config.samples_per_prompt)
+        order = batch.minibatches(size, learner.generators["minibatches"])
         kls = []
         for number, rows in enumerate(order):
             signals = descend(learner, batch, rows, config, learning_rate)
@@ -259,56 +208,31 @@ def find_gradient(
     learner.optimizer.zero()
     total = float(batch.completions.mask[rows].sum())
     if config.only_advantages_teach:
-        batch = batch.rows(
-            teaching(batch, rows, config.samples_per_prompt, learner.processes.count)
-        )
+        batch = batch.teaching(rows, config.samples_per_prompt, least=learner.processes.count)
         rows = slice(0, len(batch))
-    fresh = float(batch.completions.mask[rows].sum())
-    if batch.age is not None:
-        fresh = float(batch.completions.mask[rows][batch.age.fresh[rows]].sum())
-    critic_only = learner.updates < config.critic_warm_up
+    fresh = batch.fresh_tokens(rows)
     losses: dict[str, float] = {}
     statistics: PolicyStatistics | None = None
     processes = learner.processes
-    with processes.together():
+    with processes.descending():
         mine = processes.share(rows, config.samples_per_prompt)
-        for part in parts_of(mine, config.micro_batch_size):
-            loss, found, named = losses_of(
-                learner, batch, part, config, total, fresh=fresh, critic_only=critic_only
-            )
-            loss.backward()  # type: ignore[no-untyped-call]
+        for part, counts in processes.passes([*parts_of(mine, config.micro_batch_size)]):
+            loss, found, named = losses_of(learner, batch, part, config, total, fresh=fresh)
+            (loss if counts else 0.0 * loss).backward()  # type: ignore[no-untyped-call]
+            if not counts:
+                continue
             statistics = found if statistics is None else statistics + found
             for name, value in named.items():
                 losses[name] = losses.get(name, 0.0) + value
     assert statistics is not None
-    if critic_only:
+    if learner.updates < config.critic_warm_up:
         learner.policy.forget_all_but_value_gradient()
     processes.add(learner.weights.gradients())
-    furthest = 0.0
-    if statistics.tokens:  # of this process: others may have fresh ones
-        furthest = max(abs(float(statistics.log_ratio_min)), abs(float(statistics.log_ratio_max)))
     if not fresh:
         return processes.added(losses)
-    shares = {
-        **losses,
-        "policy.clip_fraction": float(statistics.clipped_low + statistics.clipped_high) / fresh,
-        "kl": float(statistics.kl) / fresh,
-    }
-    return {**processes.added(shares), "policy.ratio_max": processes.largest(furthest)}
-
-
-def teaching(batch: Batch, rows: slice, group: int, least: int) -> Tensor:
-    """Those of the rows whose prompt has completions of unequal merit, at least so many prompts.
-
-    Where all earned the same, all advantages are 0 and so is the gradient: to go through them would
-    change nothing but the time it takes.
-    """
-    some = batch.advantages[rows].abs().amax(dim=1).view(-1, group).amax(dim=1) > 0
-    if int(some.sum()) < least:
-        some[:least] = True
-    chosen = some.nonzero() * group + torch.arange(group, device=some.device)
-    found: Tensor = chosen.flatten() + rows.start
-    return found
+    clipped = float(statistics.clipped_low + statistics.clipped_high)
+    losses |= {"policy.clip_fraction": clipped / fresh, "kl": float(statistics.kl) / fresh}
+    return {**processes.added(losses), "policy.ratio_max": processes.largest(statistics.furthest)}
 
 
 def losses_of(
@@ -319,7 +243,6 @@ def losses_of(
     total: float,
     *,
     fresh: float | None = None,
-    critic_only: bool = False,
 ) -> tuple[Tensor, PolicyStatistics, dict[str, float]]:
     """What a micro-batch adds to the loss of its minibatch of `total` tokens, so many `fresh`."""
     part = batch.completions.part(rows.start, rows.stop)
@@ -364,25 +287,13 @@ def losses_of(
             total=total,
             weights=None if age is None else age.draws[rows],
         )
+        critic_only = learner.updates < config.critic_warm_up
         loss = value_loss if critic_only else loss + config.value_weight * value_loss
         named["value.loss"] = float(errors.squared_errors) / total
     if config.entropy_weight:
         loss = loss - config.entropy_weight * (outputs.entropies * mask).sum() / total
     if config.kl == "loss":
         assert batch.reference is not None
-        reference = batch.reference[rows, :length]
-        pull = kl_estimates(outputs.log_probs, reference, mask, config.kl_kind)
+        pull = kl_estimates(outputs.log_probs, batch.reference[rows, :length], mask, config.kl_kind)
         loss = loss + config.kl_weight * pull.sum() / total
     return loss, statistics, named
-
-
-def _order(learner: LanguageLearner, count: int, size: int, together: int) -> list[slice]:
-    """The minibatches of an epoch, in random order; completions of one prompt stay together."""
-    starts = np.arange(0, count, size)
-    if size % together == 0 or len(starts) == 1:
-        starts = learner.generators["minibatches"].permutation(starts)
-    return [slice(int(start), min(int(start) + size, count)) for start in starts]
-
-
-def _mean(values: Tensor, mask: Tensor) -> float:
-    return float((values * mask).sum() / mask.sum())

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from steadyrl.algorithms.language.config import LanguageConfig
 from steadyrl.algorithms.language.learner import LanguageLearner
-from steadyrl.environments.language.generation import Completions
-from steadyrl.environments.language.policy import TokenOutputs
+from steadyrl.environments.language.completions import Completions
+from steadyrl.environments.language.policy import LanguagePolicy, TokenOutputs
 
 READ_AT_ONCE = 128  # completions per pass without gradients, if no micro-batch is given
 
@@ -26,6 +26,7 @@ def read(
 
     log_probs, entropies, *values = _read_by(
         lambda *arrays, **settings: said(learner.policy(*arrays, **settings)),
+        learner.policy,
         learner,
         completions,
         config,
@@ -37,6 +38,7 @@ def refer(learner: LanguageLearner, completions: Completions, config: LanguageCo
     """The reference's log-probabilities of every token."""
     (log_probs,) = _read_by(
         lambda *arrays, **settings: [learner.reference(*arrays, **settings)],
+        learner.reference.policy,
         learner,
         completions,
         config,
@@ -54,15 +56,16 @@ def parts_of(rows: slice, size: int | None) -> Iterator[slice]:
 @torch.no_grad()
 def _read_by(
     reader: Callable[..., list[Tensor]],
+    policy: LanguagePolicy,
     learner: LanguageLearner,
     completions: Completions,
     config: LanguageConfig,
 ) -> list[Tensor]:
-    """What a reader says of all completions; of several processes each reads its share."""
+    """What a reader of a policy says of all completions; each process reads its share."""
     count, width = completions.mask.shape
     mine = learner.processes.share(slice(0, count), config.samples_per_prompt)
     said = []
-    with learner.processes.together():
+    with learner.processes.together(), policy.gathered():
         for rows in parts_of(mine, config.micro_batch_size or READ_AT_ONCE):
             part = completions.part(rows.start, rows.stop)
             found = reader(

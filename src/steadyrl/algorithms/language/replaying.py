@@ -18,7 +18,7 @@ from steadyrl.algorithms.language.batch import Age, Batch
 from steadyrl.algorithms.language.config import LanguageConfig
 from steadyrl.algorithms.language.learner import LanguageLearner
 from steadyrl.algorithms.language.reading import read
-from steadyrl.environments.language.generation import Completions
+from steadyrl.environments.language.completions import Completions
 from steadyrl.environments.language.policy import TokenOutputs
 from steadyrl.environments.language.sampling import Sampling
 from steadyrl.experience.aged import AgedExperience, Drawn

@@ -31,9 +31,9 @@ def prepare(config: LanguageConfig, device: torch.device) -> Training:
         completions, scores = sample(learner, drawn)
         batch, _signals = estimate(learner, completions, scores, drawn)
         find_gradient(learner, batch, slice(0, len(batch)), drawn)
-        parts = [gradient.flatten() for gradient in learner.weights.gradients()]
+        found = learner.weights.whole_gradient()
         learner.optimizer.zero()
-        return {"policy": torch.cat(parts).float().cpu().numpy()}
+        return {"policy": found.float().cpu().numpy()}
 
     return Training(
         live=live,

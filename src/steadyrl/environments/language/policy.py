@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,8 @@ from torch import Tensor, nn
 
 from steadyrl.environments.language.packing import Packed, pack
 from steadyrl.maths.tokens import chosen_log_probs
+from steadyrl.nets.processes import ALONE, Processes
+from steadyrl.nets.shards import Shards
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,7 @@ class LanguagePolicy(nn.Module):
         self.language_model = language_model
         self.value_head: nn.Linear | None = None
         self.in_bf16 = False  # products of the decoder, while weights and the head stay as they are
+        self._shards: Shards | None = None
         if value_head:
             head = language_model.get_output_embeddings().weight
             self.value_head = nn.Linear(head.shape[1], 1, device=head.device, dtype=head.dtype)
@@ -70,6 +73,18 @@ class LanguagePolicy(nn.Module):
         else:
             self._inner.gradient_checkpointing_disable()
 
+    def shard(self, processes: Processes) -> None:
+        """Keep only this process's shards of the weights, if the processes are to share them."""
+        self._shards = processes.shard(self, self._inner)
+        if self._shards is not None:
+            from torch.distributed.fsdp import register_fsdp_forward_method
+
+            register_fsdp_forward_method(self, "read_prompts")  # a pass may begin here, too
+
+    def gathered(self) -> AbstractContextManager[None]:
+        """All weights are here, also those that other processes hold; for reading only."""
+        return nullcontext() if self._shards is None else self._shards.gathered()
+
     def forward(
         self,
         tokens: Tensor,
@@ -91,8 +106,7 @@ class LanguagePolicy(nn.Module):
         if samples_per_prompt > 1 and not self._checkpoints_now():
             hidden = self._hidden_with_shared_prompts(tokens, attention, length, samples_per_prompt)
         else:
-            found, _ = self._decode(tokens[:, :-1], attention[:, :-1])
-            hidden = found[:, -length:]
+            hidden = self._hidden_of_each(tokens, attention, length)
         # Only tokens under the mask meet the head, the most expensive layer of a small model.
         asked = hidden[mask]
         chosen = tokens[:, -length:][mask]
@@ -180,6 +194,11 @@ class LanguagePolicy(nn.Module):
             )
         return found.last_hidden_state, found.past_key_values
 
+    def _hidden_of_each(self, tokens: Tensor, attention: Tensor, length: int) -> Tensor:
+        """States before each completion token, every sequence read for itself."""
+        found, _ = self._decode(tokens[:, :-1], attention[:, :-1])
+        return found[:, -length:]
+
     def _hidden_of(self, packed: Packed) -> Tensor:
         """States before each completion token, of all sequences in one."""
         decoder = getattr(self._inner, self._inner.base_model_prefix)
@@ -203,6 +222,8 @@ class LanguagePolicy(nn.Module):
         packed = pack(tokens, attention, length, samples, shared)
         if packed is not None:
             return self._hidden_of(packed)
+        if self._shards is not None:  # one pass in every process, whatever its prompts share
+            return self._hidden_of_each(tokens, attention, length)
         last, memory, read = self.read_prompts(
             tokens[::samples, :prompt], attention[::samples, :prompt]
         )
@@ -219,9 +240,9 @@ class LanguagePolicy(nn.Module):
 class Reference:
     """The policy as it was at the start: a frozen copy, or the policy with its adapters off."""
 
-    def __init__(self, policy: LanguagePolicy) -> None:
+    def __init__(self, policy: LanguagePolicy, processes: Processes = ALONE) -> None:
         self._adapted = policy.adapted
-        self.policy = policy if self._adapted else frozen_copy(policy)
+        self.policy = policy if self._adapted else frozen_copy(policy, processes)
 
     @torch.no_grad()
     def __call__(self, tokens: Tensor, attention: Tensor, mask: Tensor, **settings: Any) -> Tensor:
@@ -232,12 +253,26 @@ class Reference:
         return outputs.log_probs
 
 
-def frozen_copy(policy: LanguagePolicy) -> LanguagePolicy:
-    """A copy without value head that no optimiser can move."""
-    copied = LanguagePolicy(copy.deepcopy(policy.language_model))
+def frozen_copy(policy: LanguagePolicy, processes: Processes = ALONE) -> LanguagePolicy:
+    """A copy without value head that no optimiser can move, in shards if the policy is."""
+    model = policy.language_model
+    copied = LanguagePolicy(_same_but_weights(model) if processes.sharded else copy.deepcopy(model))
     copied.checkpointing = False
     copied.in_bf16 = policy.in_bf16
-    return copied.eval().requires_grad_(requires_grad=False)
+    copied.eval().requires_grad_(requires_grad=False)
+    copied.shard(processes)
+    if processes.sharded:
+        now = dict(policy.named_parameters())
+        for name, weight in copied.named_parameters():
+            weight.copy_(now[name].detach())
+    return copied
+
+
+def _same_but_weights(model: Any) -> Any:
+    """A model made anew from the config of one whose shards no copy can be made of."""
+    with torch.random.fork_rng(devices=[]):
+        made = type(model)(copy.deepcopy(model.config))
+    return made.to(device=model.device, dtype=model.dtype)
 
 
 def common_beginning(tokens: Tensor, attention: Tensor) -> int:

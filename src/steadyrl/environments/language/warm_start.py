@@ -22,6 +22,7 @@ from steadyrl.environments.language.generation import end_tokens
 from steadyrl.environments.language.models import load_trained_state, trained_state
 from steadyrl.environments.language.policy import LanguagePolicy, TokenOutputs
 from steadyrl.environments.language.tasks import Problem, Task
+from steadyrl.nets.processes import ALONE, Processes
 
 Progress = Callable[[int, float, Accuracy], None]  # step, loss, accuracy of samples
 
@@ -59,12 +60,13 @@ def warm_start(
     *,
     seed: int,
     progress: Progress | None = None,
+    processes: Processes = ALONE,
 ) -> WarmStart:
     """Train on solved problems until held-out accuracy of samples is at least `low`.
 
     Samples are what rewards are given for. If a look finds it above `high`, training goes back to
     the look before and takes half as many steps to the next one. The same seed gives the same
-    weights on the same machine.
+    weights on the same machine. Several processes take a share of every batch and of every look.
     """
     problems = [
         p for p in task.train if settings.max_level is None or p.level <= settings.max_level
@@ -81,9 +83,10 @@ def warm_start(
             count=settings.held_out,
             max_new_tokens=settings.max_new_tokens,
             ends=ends,
+            processes=processes,
         )
 
-    teacher = _Teacher(policy, tokenizer, problems, settings, seed)
+    teacher = _Teacher(policy, tokenizer, problems, settings, seed, processes)
     before = found = look()
     every, kept = settings.look_every, (teacher.state(), before)
     while found.sampled.share < settings.low and teacher.steps < settings.max_steps:
@@ -125,11 +128,13 @@ class _Teacher:
         problems: Sequence[Problem],
         settings: WarmStartSettings,
         seed: int,
+        processes: Processes,
     ) -> None:
         self._policy, self._settings, self._seed = policy, settings, seed
+        self._processes = processes
         self._problems, self._tokenizer = problems, tokenizer
-        weights = [weight for weight in policy.parameters() if weight.requires_grad]
-        self._optimiser = torch.optim.AdamW(weights, settings.learning_rate, weight_decay=0.0)
+        self._weights = [weight for weight in policy.parameters() if weight.requires_grad]
+        self._optimiser = torch.optim.AdamW(self._weights, settings.learning_rate, weight_decay=0.0)
         self.steps = 0
 
     def step(self) -> float:
@@ -137,15 +142,18 @@ class _Teacher:
         generator = np.random.default_rng(derived_seed(self._seed, "warm start", self.steps))
         drawn = generator.integers(len(self._problems), size=self._settings.batch_size)
         arrays = solved(self._tokenizer, [self._problems[index] for index in drawn])
-        tokens, attention, mask = (array.to(self._policy.device) for array in arrays)
-        outputs: TokenOutputs = self._policy(tokens, attention, mask)
-        loss = -outputs.log_probs.sum() / mask.sum()
+        total, mine = arrays[2].sum(), self._processes.share(slice(0, len(drawn)))
+        tokens, attention, mask = (array[mine].to(self._policy.device) for array in arrays)
         self._optimiser.zero_grad()
-        torch.autograd.backward(loss)
+        with self._processes.descending():
+            outputs: TokenOutputs = self._policy(tokens, attention, mask)
+            loss = -outputs.log_probs.sum() / total
+            torch.autograd.backward(loss)
+        self._processes.add(w.grad for w in self._weights if w.grad is not None)
         torch.nn.utils.clip_grad_norm_(self._policy.parameters(), 1.0)
         self._optimiser.step()
         self.steps += 1
-        return float(loss.detach())
+        return self._processes.added({"loss": float(loss.detach())})["loss"]
 
     def state(self) -> tuple[int, dict[str, Tensor], dict[str, Any]]:
         """Everything a step depends on."""

@@ -21,6 +21,7 @@ from steadyrl.experiments.studies.c10_loss_jump import jumps
 from steadyrl.experiments.trials import Outcome, Trial, is_done, read_outcome, run_trial
 from steadyrl.judging import judge
 from steadyrl.maths.statistics import wilson
+from steadyrl.store.files import write_atomically
 
 # A fault is effective if it costs this share of what healthy runs gain over their start.
 EFFECTIVE_LOSS = 0.2
@@ -234,4 +235,4 @@ def share(count: int, total: int) -> dict[str, Any]:
 def write_results(results: dict[str, Any], path: Path) -> None:
     """Keep the figures."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    write_atomically(path, (json.dumps(results, indent=2) + "\n").encode())

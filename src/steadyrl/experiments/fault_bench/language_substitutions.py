@@ -11,7 +11,7 @@ from torch import Tensor
 
 from steadyrl.algorithms.language import ppo
 from steadyrl.algorithms.language.learner import LanguageLearner
-from steadyrl.environments.language.generation import Completions
+from steadyrl.environments.language.completions import Completions
 from steadyrl.environments.language.policy import Reference
 from steadyrl.experiments.fault_bench.replaced import replaced
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from steadyrl.maths.robust import median
 from steadyrl.stability.rules import Case, Cause, Weight
 
 SPIKE = 10.0
@@ -19,8 +18,8 @@ def weigh(case: Case) -> Weight:
         return Weight(0.0)
     reasons, confidence = [finding.message, "gradient_clip is null: nothing is clipped"], 0.4
     norms = case.window.last("policy.gradient_norm_max")
-    if len(norms) and float(norms.max()) > SPIKE * float(np.median(norms)):
-        reasons.append(f"a gradient of norm {norms.max():.3g}; {np.median(norms):.3g} is usual")
+    if len(norms) and float(norms.max()) > SPIKE * median(norms):
+        reasons.append(f"a gradient of norm {norms.max():.3g}; {median(norms):.3g} is usual")
         confidence += 0.35
     return Weight(confidence, tuple(reasons))
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from steadyrl.maths.robust import median
 from steadyrl.stability.rules import Case, Cause, Weight
 from steadyrl.stability.usual import usual_rates
 
@@ -31,7 +30,7 @@ def _still(case: Case) -> str:
     changes = case.window.last("policy.update_ratio", 10)
     if case.config is None or not case.config.is_a("language") or not len(changes):
         return ""
-    change = float(np.median(changes))
+    change = median(changes)
     return f"the weights change by {change:.1e} per update" if 0 < change < STILL else ""
 
 

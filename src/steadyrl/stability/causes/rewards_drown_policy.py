@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from steadyrl.maths.robust import median
 from steadyrl.stability.rules import Case, Cause, Weight
 
 RATIO = 3e4
@@ -17,8 +16,8 @@ def weigh(case: Case) -> Weight:
     policies = case.window.last("policy.gradient_norm", 10)
     if clip is None or not len(values) or not len(policies):
         return Weight(0.0)
-    ratio = float(np.median(values) / max(float(np.median(policies)), 1e-12))
-    if not (ratio >= RATIO and float(np.median(values)) >= LARGE):
+    ratio = float(median(values) / max(median(policies), 1e-12))
+    if not (ratio >= RATIO and median(values) >= LARGE):
         return Weight(0.0)
     reasons = [
         f"the value gradient is {ratio:,.0f} times the policy's, and both are clipped to "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from steadyrl.maths.robust import median
 from steadyrl.stability.rules import Case, Cause, Weight
 
 USUAL = 0.1
@@ -21,8 +22,8 @@ def weigh(case: Case) -> Weight:
         reasons.append(finding.message)
     gains = case.window.last("trpo.gain_ratio", 10)
     gains = gains[np.isfinite(gains)]
-    if len(gains) and float(np.median(gains)) < POOR:
-        reasons.append(f"steps gain {float(np.median(gains)):.0%} of what the gradient promised")
+    if len(gains) and median(gains) < POOR:
+        reasons.append(f"steps gain {median(gains):.0%} of what the gradient promised")
     return Weight(0.9 if finding else 0.5, tuple(reasons))
 
 

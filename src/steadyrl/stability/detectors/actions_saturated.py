@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
+from steadyrl.maths.robust import median
 from steadyrl.stability.bands import at_most
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
@@ -17,14 +16,14 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
         return None
     steps = int(limits["steps"])
     shares = window.last("action.saturation", steps)
-    if len(shares) < steps or float(np.median(shares)) < limits["share"]:
+    if len(shares) < steps or median(shares) < limits["share"]:
         return None
     best, worst = window.highest("eval.return_mean"), window.lowest("eval.return_mean")
     latest = window.latest("eval.return_mean")
     at_best = best > worst and latest >= worst + limits["of_range"] * (best - worst)
     if at_best:
         return None
-    share = float(np.median(shares))
+    share = median(shares)
     return Sighting(
         f"{share:.0%} of the policy's actions lie at a bound",
         {"action.saturation": share, "eval.return_mean": latest},

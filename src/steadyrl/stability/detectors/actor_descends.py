@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
+from steadyrl.maths.robust import median
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
 
@@ -18,7 +17,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     gains = window.last("actor.improvement", steps)
     if len(gains) < steps or float((gains < 0).mean()) < limits["share"]:
         return None
-    gain = float(np.median(gains))
+    gain = median(gains)
     return Sighting(
         f"the policy's Q-value fell in {(gains < 0).sum()} of {steps} Steps, judged by one critic",
         {"actor.improvement": gain},

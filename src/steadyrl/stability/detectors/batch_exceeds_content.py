@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
+from steadyrl.maths.robust import median
 from steadyrl.stability.bands import at_most
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
@@ -17,9 +16,9 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
         return None
     steps = int(limits["steps"])
     shares = window.last("replay.duplicate_share", steps)
-    if len(shares) < steps or float(np.median(shares)) < limits["duplicates"]:
+    if len(shares) < steps or median(shares) < limits["duplicates"]:
         return None
-    share = float(np.median(shares))
+    share = median(shares)
     return Sighting(
         f"{share:.0%} of a batch repeats other items of the same batch",
         {

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
+from steadyrl.maths.robust import median
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
 
@@ -16,7 +15,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     values = window.last("bc.normalised_mse", steps)
     if window.progress < limits["progress"] or len(values) < steps:
         return None
-    share = float(np.median(values))
+    share = median(values)
     if not share > limits["share"]:
         return None
     return Sighting(

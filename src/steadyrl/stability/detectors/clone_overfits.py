@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
+from steadyrl.maths.robust import median
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
 
@@ -15,9 +14,9 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     values = window.last("bc.validation_mse")
     if len(values) < limits["steps"]:
         return None
-    best, now = window.lowest("bc.validation_mse"), float(np.median(values[-5:]))
+    best, now = window.lowest("bc.validation_mse"), median(values[-5:])
     training = window.last("bc.full_mse")
-    falling = float(np.median(training[-5:])) < float(np.median(training[:5]))
+    falling = median(training[-5:]) < median(training[:5])
     if not (now > limits["ratio"] * best and falling):
         return None
     return Sighting(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
+from steadyrl.maths.robust import median
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
 
@@ -17,7 +16,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     loads, shares = window.last("machine.load_per_core", 5), window.last("machine.cpu_share", 5)
     if len(loads) < 5 or len(shares) < 5:
         return None
-    load, share = float(np.median(loads)), float(np.median(shares))
+    load, share = median(loads), median(shares)
     if load < limits["load"] or share > limits["share"]:
         return None
     return Sighting(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from steadyrl.maths.robust import median
 from steadyrl.stability.bands import Band
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
@@ -22,7 +23,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     spreads = window.last("td.target_std", steps)
     with np.errstate(all="ignore"):
         shares = losses / spreads**2
-    share = float(np.median(shares))
+    share = median(shares)
     if not share > limits["share"]:
         return None
     return Sighting(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
+from steadyrl.maths.robust import median
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
 
@@ -14,11 +13,11 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     """Median relative residual of the last solves above the limit."""
     steps = int(limits["steps"])
     values = window.last("trpo.cg_residual", steps)
-    if len(values) < steps or not float(np.median(values)) > limits["residual"]:
+    if len(values) < steps or not median(values) > limits["residual"]:
         return None
     return Sighting(
-        f"|Fx - g| is {float(np.median(values)):.2f} of |g|",
-        {"trpo.cg_residual": float(np.median(values))},
+        f"|Fx - g| is {median(values):.2f} of |g|",
+        {"trpo.cg_residual": median(values)},
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from steadyrl.maths.robust import median
 from steadyrl.stability.bands import at_least
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
@@ -17,9 +18,9 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
         return None
     steps = int(limits["steps"])
     lows = window.last("bc.log_std_min", steps)
-    if len(lows) < steps or not float(np.median(lows)) < limits["log_std"]:
+    if len(lows) < steps or not median(lows) < limits["log_std"]:
         return None
-    low = float(np.median(lows))
+    low = median(lows)
     if window.highest("bc.log_std_min") - low < limits["fall"]:
         return None  # it was set so, not learned
     return Sighting(

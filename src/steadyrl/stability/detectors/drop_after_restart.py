@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
+from steadyrl.maths.robust import median
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window, called, evaluation_noise, objective
 
@@ -19,7 +18,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     before, then = window.split(name, restart)
     if len(before) < few or len(then) < few:
         return None
-    was, now = float(np.median(before[-few:])), float(np.median(then[:few]))
+    was, now = median(before[-few:]), median(then[:few])
     gained = was - window.first(name)
     if not was - now > max(limits["share"] * gained, limits["noise"] * evaluation_noise(window)):
         return None

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
+from steadyrl.maths.robust import median
 from steadyrl.stability.bands import at_least
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window, called, evaluation_noise, objective, returns_of
@@ -20,7 +19,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     returns = returns_of(window, name)
     if len(returns) < 4:
         return None
-    start, recent = float(np.median(returns[:2])), float(np.median(returns[-3:]))
+    start, recent = median(returns[:2]), median(returns[-3:])
     if recent - start > limits["gain_over_noise"] * evaluation_noise(window) + 0.1 * abs(start):
         return None
     of, signal, share = left

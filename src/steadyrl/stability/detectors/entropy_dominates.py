@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
+from steadyrl.maths.robust import median
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
 
@@ -19,8 +18,8 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     if not weight >= limits["weight"] or window.count("setting.entropy_weight") < 2 * steps:
         return None
     pulls = window.last("trpo.entropy_pull", steps)
-    if len(pulls) == steps and float(np.median(pulls)) > limits["pull"]:
-        pull = float(np.median(pulls))
+    if len(pulls) == steps and median(pulls) > limits["pull"]:
+        pull = median(pulls)
         return Sighting(
             f"the entropy bonus pulls {pull:.2g} times as hard as the surrogate",
             {"trpo.entropy_pull": pull, "setting.entropy_weight": weight},
@@ -28,7 +27,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     shares = window.last("policy.entropy_share", steps)
     late = window.progress >= limits["progress"]
     if late and len(shares) == steps and float(shares.min()) > limits["share"]:
-        share = float(np.median(shares))
+        share = median(shares)
         return Sighting(
             f"with an entropy weight of {weight:g} the policy keeps {share:.0%} of the largest "
             "possible entropy",
@@ -43,7 +42,7 @@ def _held_back(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     pulls, shares = window.last("trpo.entropy_pull", few), window.last("policy.entropy_share", few)
     if len(pulls) < few or len(shares) < few or not float(shares.min()) > limits["random"]:
         return None
-    pull = float(np.median(pulls))
+    pull = median(pulls)
     if not pull > limits["hard"]:
         return None
     return Sighting(

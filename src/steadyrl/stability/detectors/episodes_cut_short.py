@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
+from steadyrl.maths.robust import median
 from steadyrl.stability.bands import Band
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
@@ -25,14 +24,14 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     many = window.last("rollout.length_mean", int(limits["severe_steps"]))
     first = window.first("rollout.length_mean")
     best = max(window.highest("rollout.length_mean"), window.highest("eval.length_mean"))
-    latest = float(np.median(lengths))
-    if float(np.median(ends)) < limits["terminated"]:
+    latest = median(lengths)
+    if median(ends) < limits["terminated"]:
         return None
     if latest > bands(window, limits)["rollout.length_mean"].low:
         return None
     before, now = (
         window.first("rollout.reward_mean"),
-        float(np.median(window.last("rollout.reward_mean", steps))),
+        median(window.last("rollout.reward_mean", steps)),
     )
     if now >= 0 or now > before * limits["reward_ratio"]:
         return None

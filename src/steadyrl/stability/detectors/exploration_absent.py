@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
+from steadyrl.maths.robust import median
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
 
@@ -17,7 +16,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     noise = window.last("action.noise", int(limits["steps"]))
     if len(noise) < limits["steps"] or float(noise.max()) > limits["noise"]:
         return None
-    level = float(np.median(noise))
+    level = median(noise)
     return Sighting(
         f"played actions differ from the policy's by {level:.2g}", {"action.noise": level}
     )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
+from steadyrl.maths.robust import median
 from steadyrl.stability.bands import at_most
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
@@ -16,9 +15,9 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     if not window.latest("action.noise") >= limits["noise"]:
         return None
     noise = window.last("action.noise", int(limits["steps"]))
-    if len(noise) < limits["steps"] or float(np.median(noise)) < limits["noise"]:
+    if len(noise) < limits["steps"] or median(noise) < limits["noise"]:
         return None
-    level = float(np.median(noise))
+    level = median(noise)
     gap = window.latest("eval.return_mean") - window.latest("rollout.return_mean")
     return Sighting(
         f"played actions differ from the policy's by {level:.2g} of half the action range",

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
-from steadyrl.maths.robust import robust_z
+from steadyrl.maths.robust import median, robust_z
 from steadyrl.stability.bands import Band
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
@@ -21,7 +19,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
         past = window.last(name, int(limits["past"]) + 1)[:-1]
         if len(past) < limits["past"] or not window.fresh(name):
             continue
-        latest, typical = window.latest(name), float(np.median(past))
+        latest, typical = window.latest(name), median(past)
         if typical <= 0 or not latest > limits["ratio"] * typical:
             continue
         z = robust_z(latest, past)
@@ -39,7 +37,7 @@ def bands(window: Window, limits: Mapping[str, float]) -> Mapping[str, Band]:
     for name in ("critic.gradient_norm_max", "actor.gradient_norm_max"):
         past = window.last(name, int(limits["past"]) + 1)[:-1]
         if len(past) >= limits["past"]:
-            found[name] = Band(high=limits["ratio"] * float(np.median(past)))
+            found[name] = Band(high=limits["ratio"] * median(past))
     return found
 
 

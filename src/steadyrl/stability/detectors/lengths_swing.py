@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from steadyrl.maths.robust import reversals
+from steadyrl.maths.robust import median, reversals
 from steadyrl.stability.course import TURNS_BACK
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Floats, Window
@@ -23,8 +23,8 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     if len(values) < limits["steps"]:
         return None
     errors = window.last(CHANCE, int(limits["steps"]))
-    noise = float(np.median(errors)) if len(errors) else _chance(window.last(NAME))
-    usual = float(np.median(values))
+    noise = median(errors) if len(errors) else _chance(window.last(NAME))
+    usual = median(values)
     least = max(limits["share"] * usual, limits["over_noise"] * noise)
     turns = reversals(values, least)
     if turns < limits["turns"] or not least > 0:

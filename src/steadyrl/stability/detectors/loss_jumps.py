@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
+from steadyrl.maths.robust import median
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
 
@@ -20,11 +19,11 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
         return (
             None  # deviations are not learned: the likelihood is a squared error on another scale
         )
-    usual, worst = float(np.median(past)), window.latest("bc.nll_max")
+    usual, worst = median(past), window.latest("bc.nll_max")
     if not worst - usual > limits["leap"]:
         return None
     errors = window.last("bc.mse", steps + 1)[:-1]
-    moved = window.latest("bc.mse_max") / max(float(np.median(errors)), 1e-12)
+    moved = window.latest("bc.mse_max") / max(median(errors), 1e-12)
     return Sighting(
         f"a batch costs {worst:.3g} nats where {usual:.3g} is usual; the squared error is "
         f"{moved:.2g} times the usual",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from steadyrl.maths.robust import trend
+from steadyrl.maths.robust import median, trend
 from steadyrl.stability.rewards import has_risen, is_solved
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.standing import learned
@@ -70,9 +70,9 @@ def _stands_still(window: Window, name: str, limits: Mapping[str, float]) -> Sig
     needed = "episode_means" if name == TRAINING_RETURN else "evaluations"
     if len(returns) < limits[needed]:
         return None
-    start = float(np.median(returns[:2]))
+    start = median(returns[:2])
     noise = evaluation_noise(window, name) + 1e-9 * abs(start)
-    recent = float(np.median(returns[-3:]))
+    recent = median(returns[-3:])
     solved = recent > start and recent == float(returns.max())
     if solved and float(np.ptp(returns[-3:])) == 0.0:
         return None  # exactly the best, time after time: there is nothing more to get

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
+from steadyrl.maths.robust import median
 from steadyrl.stability.bands import at_most
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
@@ -16,9 +15,9 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     if not window.latest("observation.scale_ratio") >= limits["ratio"]:
         return None
     ratios = window.last("observation.scale_ratio", int(limits["steps"]))
-    if len(ratios) < limits["steps"] or float(np.median(ratios)) < limits["ratio"]:
+    if len(ratios) < limits["steps"] or median(ratios) < limits["ratio"]:
         return None
-    ratio = float(np.median(ratios))
+    ratio = median(ratios)
     return Sighting(
         f"the widest observation component spreads {ratio:.0f} times as far as the narrowest",
         {"observation.scale_ratio": ratio},

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
+from steadyrl.maths.robust import median
 from steadyrl.stability.bands import at_most
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
@@ -24,7 +23,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     # A gap that closes is a critic still growing to its true values, not one that is exploited.
     if gaps[-1] < limits["remaining"] * gaps.max():
         return None
-    gap = float(np.median(gaps))
+    gap = median(gaps)
     return Sighting(
         f"the critic promises {gap:.1f} target spreads more than the episodes return",
         {"q.optimism": gap},

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from steadyrl.maths.robust import median
 from steadyrl.stability.bands import at_most
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
@@ -20,7 +21,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     known = values[~np.isnan(values)]
     if len(known) < steps:
         return None
-    kl = float(np.median(known))
+    kl = median(known)
     if not kl > limits["kl"]:
         return None
     return Sighting(

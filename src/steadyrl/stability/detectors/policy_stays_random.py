@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
+from steadyrl.maths.robust import median
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
 
@@ -17,7 +16,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
         return None
     shares = window.last("policy.entropy_share", steps)
     if len(shares) and float(shares.min()) > limits["share"]:
-        share = float(np.median(shares))
+        share = median(shares)
         return Sighting(
             f"{window.so_far} the policy has {share:.1%} of the largest possible entropy",
             {"policy.entropy_share": share},
@@ -25,7 +24,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     spreads = window.last("policy.std", steps)
     first = window.first("policy.std")
     if len(spreads) and float(spreads.min()) > limits["growth"] * first:
-        spread = float(np.median(spreads))
+        spread = median(spreads)
         return Sighting(
             f"the standard deviation of actions grew from {first:.3g} to {spread:.3g}",
             {"policy.std": spread, "first": first},

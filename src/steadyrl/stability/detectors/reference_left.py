@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from steadyrl.maths.robust import median
 from steadyrl.stability.rewards import RECENT, REWARD, reward_noise
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Floats, Window
@@ -18,7 +19,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     values = window.last(NAME, int(limits["steps"]))
     if len(values) < limits["steps"] or not window.latest(NAME) > limits["least"]:
         return None
-    kl = float(np.median(values))
+    kl = median(values)
     if kl > min(limits["kl"], limits["severe_kl"]):
         return Sighting(
             f"the model is {kl:.3g} nats per token away from its reference",
@@ -58,7 +59,7 @@ def _without_gain(window: Window, limits: Mapping[str, float]) -> Sighting | Non
 
 
 def _level(rewards: Floats) -> float:
-    return float(np.median(rewards[-RECENT:]))
+    return median(rewards[-RECENT:])
 
 
 RULE = Detector(

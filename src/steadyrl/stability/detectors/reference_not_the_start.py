@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
+from steadyrl.maths.robust import median
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import EARLY, Window
 
@@ -18,7 +17,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
         return None
     values = window.last(NAME, EARLY)
     first = float(values[0])
-    if not first > limits["kl"] or first < limits["share"] * float(np.median(values)):
+    if not first > limits["kl"] or first < limits["share"] * median(values):
         return None
     return Sighting(
         f"before anything was learned the model is {first:.3g} nats per token away from its "

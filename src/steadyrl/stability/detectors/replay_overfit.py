@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
+from steadyrl.maths.robust import median
 from steadyrl.stability.bands import at_most
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
@@ -17,9 +16,9 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
         return None
     steps = int(limits["steps"])
     ratios = window.last("td.fresh_ratio", steps)
-    if len(ratios) < steps or float(np.median(ratios)) < limits["ratio"]:
+    if len(ratios) < steps or median(ratios) < limits["ratio"]:
         return None
-    ratio = float(np.median(ratios))
+    ratio = median(ratios)
     return Sighting(
         f"the TD error on new transitions is {ratio:.1f} times that on the buffer",
         {"td.fresh_ratio": ratio},

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from steadyrl.maths.robust import page_hinkley_drop
+from steadyrl.maths.robust import median, page_hinkley_drop
 from steadyrl.stability.bands import Band
 from steadyrl.stability.course import FEWEST
 from steadyrl.stability.rules import Detector, Sighting
@@ -53,14 +53,15 @@ def bands(window: Window, limits: Mapping[str, float]) -> Mapping[str, Band]:
     if name == TRAINING_RETURN or len(returns) < limits["evaluations"] + 3:
         return {}
     start, best = _gain(returns)
-    if best - start <= limits["gain_over_noise"] * evaluation_noise(window):
+    noise = evaluation_noise(window)
+    if best <= start or best - start <= limits["gain_over_noise"] * noise:
         return {}
     return {name: Band(low=best - limits["lost"] * (best - start))}
 
 
 def _gain(returns: Floats) -> tuple[float, float]:
     """Where evaluations began, and the best of them but one."""
-    return float(np.median(returns[:2])), float(np.sort(returns)[-2])
+    return median(returns[:2]), float(np.sort(returns)[-2])
 
 
 def _of_episodes(window: Window, limits: Mapping[str, float]) -> Sighting | None:

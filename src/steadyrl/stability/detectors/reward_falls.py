@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
+from steadyrl.maths.robust import median
 from steadyrl.stability.rewards import CHANCE, REWARD, reward_noise, reward_now
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
@@ -38,7 +37,7 @@ def _below_the_least(window: Window, limits: Mapping[str, float]) -> Sighting | 
     values = window.last(REWARD, few + past)
     if len(values) < few + past:
         return None
-    least, now = float(values[:past].min()), float(np.median(values[past:]))
+    least, now = float(values[:past].min()), median(values[past:])
     noise = reward_noise(window)
     if not now < least - limits["over_noise"] * noise:
         return None

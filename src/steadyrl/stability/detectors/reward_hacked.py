@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from steadyrl.maths.robust import trend
+from steadyrl.maths.robust import median, trend
 from steadyrl.stability.rewards import REWARD, reward_noise
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window, evaluation_noise
@@ -24,8 +24,8 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     held_out, rewards = held_out[best:], rewards[best:]
     if len(held_out) < limits["evaluations"]:
         return None
-    lost = float(held_out[0] - np.median(held_out[-3:]))
-    gained = float(np.median(rewards[-3:]) - np.median(rewards[:2]))
+    lost = float(held_out[0] - median(held_out[-3:]))
+    gained = median(rewards[-3:]) - median(rewards[:2])
     if not lost > limits["over_noise"] * evaluation_noise(window, "eval.return_mean"):
         return None
     if not gained > limits["over_noise"] * reward_noise(window):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
+from steadyrl.maths.robust import median
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
 
@@ -23,8 +22,8 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     if not (in_a_row or mostly):
         return None
     return Sighting(
-        f"updates change their own objective by {float(np.median(values)):.3g}",
-        {"policy.improvement": float(np.median(values))},
+        f"updates change their own objective by {median(values):.3g}",
+        {"policy.improvement": median(values)},
     )
 
 

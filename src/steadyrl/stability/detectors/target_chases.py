@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
+from steadyrl.maths.robust import median
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
 
@@ -19,7 +18,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     drifts, moves = window.last("target.drift", steps), window.last("critic.update_ratio", steps)
     if len(drifts) < steps or len(moves) < steps or not (moves > 0).all():
         return None
-    lag = float(np.median(drifts / moves))
+    lag = median(drifts / moves)
     if lag > limits["lag"]:
         return None
     return Sighting(

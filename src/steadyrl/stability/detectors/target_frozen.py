@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
+from steadyrl.maths.robust import median
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
 
@@ -19,7 +18,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     moves, online = window.last("target.change", steps), window.last("critic.update_ratio", steps)
     if len(moves) < steps or len(online) < steps or not (online > 0).all():
         return None
-    share = float(np.median(moves / online))
+    share = median(moves / online)
     if share > limits["share"]:
         return None
     drift = window.latest("target.drift")

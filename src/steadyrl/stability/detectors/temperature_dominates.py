@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
+from steadyrl.maths.robust import median
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.standing import learned, standing
 from steadyrl.stability.window import Window
@@ -18,7 +17,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     if not window.ended or window.count(WEIGHT) < limits["values"] or learned(window) == "yes":
         return None
     weights = window.last(WEIGHT, int(limits["values"]))
-    weight, length = float(np.median(weights)), window.latest(LENGTH)
+    weight, length = median(weights), window.latest(LENGTH)
     earned = abs(standing(window).last) / length if length > 0 else float("nan")
     if not weight > limits["times"] * earned:
         return None

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
+from steadyrl.maths.robust import median
 from steadyrl.stability.bands import at_most
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
@@ -18,7 +17,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     errors = window.last("td.terminal_error", int(limits["steps"]))
     if len(errors) < limits["steps"] or float(errors.min()) <= limits["error"]:
         return None
-    error = float(np.median(errors))
+    error = median(errors)
     return Sighting(
         f"targets of terminal transitions differ from their reward by {error:.3g}",
         {"td.terminal_error": error},

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
+from steadyrl.maths.robust import median
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
 
@@ -22,7 +21,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     learned = max(window.count("critic.loss"), window.count("value.loss"))
     if len(rates) < steps + past or learned < len(rates):
         return None
-    usual, now = float(np.median(rates[:-steps])), float(rates[-steps:].max())
+    usual, now = median(rates[:-steps]), float(rates[-steps:].max())
     if now > limits["share"] * usual:
         return None
     return Sighting(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from steadyrl.maths.robust import median
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
 
@@ -15,11 +16,11 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     steps = int(limits["steps"])
     values = window.last("trpo.kl_share", steps)
     known = values[~np.isnan(values)]
-    if len(known) < steps or not float(np.median(known)) < limits["share"]:
+    if len(known) < steps or not median(known) < limits["share"]:
         return None
     return Sighting(
-        f"accepted steps use {float(np.median(known)):.1%} of max_kl",
-        {"trpo.kl_share": float(np.median(known))},
+        f"accepted steps use {median(known):.1%} of max_kl",
+        {"trpo.kl_share": median(known)},
     )
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
+from steadyrl.maths.robust import median
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
 
@@ -28,7 +27,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
         changes = window.last(f"{part}.update_ratio", steps)
         if len(changes) < steps:
             return None
-        found[part] = float(np.median(changes)) / per_step
+        found[part] = median(changes) / per_step
     if not 0 < max(found.values()) < limits["per_update"]:
         return None
     return Sighting(

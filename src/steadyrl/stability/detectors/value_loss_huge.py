@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from steadyrl.maths.robust import median
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
 
@@ -15,10 +16,10 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     if not window.ended or window.count("value.loss") < limits["steps"]:
         return None
     late = max(int(limits["steps"]), window.count("value.loss") // 4)
-    loss = float(np.median(window.last("value.loss", late)))
+    loss = median(window.last("value.loss", late))
     shares = window.last("value.explained_variance", late)
-    share = float(np.median(shares)) if len(shares) else 0.0
-    highest = float(np.median(np.sort(window.last("value.loss"))[-late:]))
+    share = median(shares) if len(shares) else 0.0
+    highest = median(np.sort(window.last("value.loss"))[-late:])
     if not max(loss, highest) > limits["loss"] or not share < limits["share"]:
         return None
     return Sighting(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from steadyrl.maths.robust import median
 from steadyrl.stability.bands import within
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
@@ -20,7 +21,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     spreads, levels = window.last("td.target_std", steps), np.abs(window.last("q.mean", steps))
     if len(spreads) < steps or len(levels) < steps:
         return None
-    scale = float(max(np.median(spreads), np.median(levels)))
+    scale = max(median(spreads), median(levels))
     if scale <= limits["scale"]:
         return None
     return Sighting(

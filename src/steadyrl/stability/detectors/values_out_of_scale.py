@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from steadyrl.maths.robust import median
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import TRAINING_RETURN, Floats, Window
 
@@ -22,7 +23,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     length = window.first("rollout.length_mean")
     # Where time limits are bootstrapped, values reach beyond the end of a short episode.
     beyond = max(1.0, limits["horizon"] / length) if length > 0 else limits["unknown_length"]
-    value = float(np.median(values))
+    value = median(values)
     if not largest > 0 or not value > limits["times"] * beyond * largest:
         return None
     return Sighting(

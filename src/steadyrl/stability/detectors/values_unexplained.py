@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from steadyrl.maths.robust import median
 from steadyrl.stability.bands import Band
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.standing import learned
@@ -22,7 +23,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     steps = int(limits["steps"])
     if window.count("value.explained_variance") < limits["warm_up"]:
         return None
-    share = float(np.median(window.last("value.explained_variance", steps)))
+    share = median(window.last("value.explained_variance", steps))
     if not share <= bands(window, limits)["value.explained_variance"].low:
         return None
     if window.highest("value.explained_variance") > limits["ever"]:
@@ -36,7 +37,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
 def bands(window: Window, limits: Mapping[str, float]) -> Mapping[str, Band]:
     """Above a share of the variance, a larger one while the critic hardly moves."""
     moved = window.last("value.update_ratio", int(limits["steps"]))
-    still = len(moved) > 0 and float(np.median(moved)) < limits["still"]
+    still = len(moved) > 0 and median(moved) < limits["still"]
     low = limits["share_if_still" if still else "share"]
     return {"value.explained_variance": Band(low=low)}
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from steadyrl.core.run_config import RunConfig
+from steadyrl.maths.robust import median
 from steadyrl.stability.rules import Remedy
 from steadyrl.stability.window import Window
 
@@ -17,7 +16,7 @@ def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
     norms = window.last("critic.gradient_norm")
     if not len(norms) or config.value_of("gradient_clip") is not None:
         return None
-    clip = float(f"{10 * float(np.median(norms)):.2g}")
+    clip = float(f"{10 * median(norms):.2g}")
     seen = max(window.highest("critic.gradient_norm"), window.latest("critic.gradient_norm_max"))
     return {"gradient_clip": clip} if seen > clip else None
 

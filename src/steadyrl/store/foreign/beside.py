@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from steadyrl.core.foreign_config import Family
+from steadyrl.core.choices import Family
 from steadyrl.core.yaml_text import numbers_as_written, parse_scalar
 from steadyrl.store.foreign.event_folder import event_files
 

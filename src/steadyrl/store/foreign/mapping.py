@@ -15,16 +15,17 @@ import re
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
 from steadyrl.core.catalogue import CATALOGUE
+from steadyrl.core.choices import Family
 from steadyrl.core.config import Settings, setting
 from steadyrl.core.errors import ConfigError
-from steadyrl.core.foreign_config import Doubt, Family, Scalar
+from steadyrl.core.foreign_config import Doubt, Scalar
+from steadyrl.core.package_files import mapping_names, mapping_text
 from steadyrl.core.registry import ALGORITHMS, config_class
 from steadyrl.core.run_config import RunConfig
 from steadyrl.core.yaml_text import read_yaml
@@ -151,7 +152,7 @@ class NameTable(Settings):
     def known(self, settings: Mapping[str, Any]) -> dict[str, Scalar]:
         """Settings by our names, whichever of the two they were given under."""
         plain = {name: found for name, v in settings.items() if (found := _plain(v)) is not None}
-        ours = {name: value for name, value in plain.items() if name in OUR_SETTINGS}
+        ours = {name: value for name, value in plain.items() if name in our_settings()}
         theirs = {ours: plain[name] for ours, name in self.settings.items() if name in plain}
         return {**ours, **theirs}
 
@@ -165,10 +166,11 @@ class NameTable(Settings):
         }
 
 
-# Settings that rules may ask for. Nothing else is kept: a settings file may hold secrets.
-OUR_SETTINGS = {name for kind in map(config_class, ALGORITHMS) for name in kind.model_fields} - {
-    "algorithm"
-}
+@cache
+def our_settings() -> frozenset[str]:
+    """Settings that rules may ask for. No other is kept: a settings file may hold secrets."""
+    kinds = map(config_class, ALGORITHMS)
+    return frozenset(name for kind in kinds for name in kind.model_fields) - {"algorithm"}
 
 
 def _plain(value: Any) -> bool | int | float | None:
@@ -220,13 +222,8 @@ def _in_its_past(
 @cache
 def built_in() -> Mapping[str, NameTable]:
     """The tables that come with the package."""
-    folder = resources.files("steadyrl").joinpath("store", "foreign", "mappings")
-    tables = {}
-    for file in sorted(folder.iterdir(), key=str):
-        if file.name.endswith(".yaml"):
-            text = file.read_text("utf-8")
-            tables[file.name.removesuffix(".yaml")] = _parse(text, source=file.name)
-    return tables
+    texts = {name: mapping_text(name) for name in mapping_names()}
+    return {name: _parse(text, source=f"{name}.yaml") for name, text in texts.items()}
 
 
 def names_of_settings(config: RunConfig) -> Mapping[str, str]:

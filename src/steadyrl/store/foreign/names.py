@@ -29,7 +29,7 @@ def told(config: ForeignConfig, names: Names, taken: int) -> str:
     ignored = names.ignored
     rest = f"; {len(ignored)} ignored: {', '.join(ignored[:SHOWN])}" if ignored else ""
     more = " ..." if len(ignored) > SHOWN else ""
-    read = f"{len(names.read)} signals read{score}"
+    read = f"{len(names.read)} signal{'' if len(names.read) == 1 else 's'} read{score}"
     return f"{known}{where}, {taken:,}{planned} env steps; {read}{rest}{more}"
 
 

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from steadyrl.core.catalogue import CATALOGUE
+from steadyrl.core.choices import Family
 from steadyrl.core.errors import RunNotFound, StoreError
 from steadyrl.core.final import final_mean
-from steadyrl.core.foreign_config import Family, ForeignConfig
+from steadyrl.core.foreign_config import ForeignConfig
 from steadyrl.core.records import Step
 from steadyrl.core.run_config import EnvironmentConfig
 from steadyrl.store.foreign.beside import read_beside
@@ -87,6 +88,7 @@ class ForeignRun:
         self.config = ForeignConfig()
         self.names = Names()
         self._steps: list[Step] = []
+        self._signals: Mapping[str, Series] = {}
         self.refresh()
 
     def refresh(self) -> bool:
@@ -110,6 +112,7 @@ class ForeignRun:
         signals, replaced = without_restarts(signals)
         if replaced:
             problems.append(f"restarted on the way: {replaced} values of the past were replaced.")
+        self._signals = signals
         self._steps = to_steps(signals, thin=THIN)
         self.problems = problems
         if not self._steps:
@@ -157,6 +160,10 @@ class ForeignRun:
     def steps(self) -> Iterator[Step]:
         """All Steps."""
         return iter(self._steps)
+
+    def series(self) -> Mapping[str, Series]:
+        """Every value that was recorded, by signal: of a long log Steps are blocks of them."""
+        return {name: series for name, series in self._signals.items() if len(series)}
 
     def events(self) -> Iterator[dict[str, Any]]:
         """Nothing is known of events."""

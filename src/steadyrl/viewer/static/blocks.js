@@ -47,11 +47,11 @@ function ChartsBlock({ block }) {
   const drawn = useMemo(() => block.charts.map(colored), [block]);
   return html`${block.title && html`<h2>${block.title}</h2>`}
     ${names.length > 0 && html`<div class="legend">${names.map((name, index) => html`<span><i style=${{ background: COLORS[index % COLORS.length] }}></i>${name}</span>`)}</div>`}
-    <div class="cards">${drawn.map((chart) => html`<div class="card"><${Plain} chart=${chart} /></div>`)}</div>`;
+    <div class="cards charts">${drawn.map((chart) => html`<div class="card"><${Plain} chart=${chart} /></div>`)}</div>`;
 }
 
 function Plain({ chart }) {
-  const spec = useMemo(() => ({ series: chart.series, categories: chart.categories, fixed: chart.categories.length > 0, table: true }), [chart]);
+  const spec = useMemo(() => ({ series: chart.series, categories: chart.categories, fixed: chart.categories.length > 0, still: chart.x === "value", table: true }), [chart]);
   return html`<${Chart} spec=${spec} height=${190} title=${chart.title} about=${chart.about} />`;
 }
 
@@ -60,10 +60,22 @@ function Change({ block }) {
     <tbody>${block.changes.map(([name, before, after]) => html`<tr><td>${name}</td><td class="before">${before}</td><td class="after">${after}</td></tr>`)}</tbody></table></div>`;
 }
 
+// Shares with their intervals, on one scale from none to all.
+function Rates({ block }) {
+  const at = (share) => `${100 * share}%`;
+  const percent = (share) => `${Math.round(100 * share)} %`;
+  return html`<h2>${block.title}</h2>${block.about && html`<p class="soft">${block.about}</p>`}<div class="card rates" role="list">
+    ${block.rows.map((row, index) => [row, !index || block.rows[index - 1].name !== row.name]).map(([row, first]) => html`<div class="rate ${first ? "first" : ""}" role="listitem"><span>${first && row.name}</span><span class="soft">${row.of_what}</span>
+      <svg aria-hidden="true"><line class="rail" x1="0" x2="100%" y1="8" y2="8" />${row.low !== null && html`<line class="range" x1=${at(row.low)} x2=${at(row.high)} y1="8" y2="8" />`}<circle class="dot" cx=${at(row.share)} cy="8" r="5" /></svg>
+      <span class="number"><b>${percent(row.share)}</b> <span class="soft small">${row.low !== null && `${Math.round(100 * row.low)} to ${percent(row.high)} · `}${row.count} of ${row.of}</span></span></div>`)}</div>`;
+}
+
 function Block({ block }) {
   if (block.type === "table") return html`<${Table} block=${block} />`;
   if (block.type === "proof") return html`<${Proof} block=${block} />`;
   if (block.type === "charts") return html`<${ChartsBlock} block=${block} />`;
+  if (block.type === "rules") return html`<h2>${block.title}</h2><ul>${block.rules.map(([id, name]) => html`<li><${Rule} id=${id} name=${name} /></li>`)}</ul>`;
+  if (block.type === "rates") return html`<${Rates} block=${block} />`;
   if (block.type === "change") return html`<${Change} block=${block} />`;
   if (block.type === "code") return html`<${Fold} title=${block.title}><pre tabindex="0">${block.content}</pre><//>`;
   if (block.type === "items") return html`${block.title && html`<h2>${block.title}</h2>`}<ul>${block.lines.map((line) => html`<li>${line}</li>`)}</ul>`;
@@ -77,7 +89,7 @@ function Together({ runs, groups = [] }) {
   const kinds = [...new Set(groups)];
   const palette = kinds.length && kinds.length <= GROUP_COLORS.length ? GROUP_COLORS : COLORS;
   const color = (index) => palette[(kinds.length ? kinds.indexOf(groups[index]) : index) % palette.length];
-  const names = [...new Set(runs.flatMap((run) => Object.keys(run.curves)))];
+  const names = [...new Set(runs.flatMap((run) => run.signals.map((one) => one.name)))];
   const main = [...new Set(runs.flatMap((run) => run.main.flat()))];
   const card = (name, height) => {
     const series = runs.map((run, index) => run.curves[name] && { ...run.curves[name], name: run.name, color: color(index) }).filter(Boolean);
@@ -88,11 +100,11 @@ function Together({ runs, groups = [] }) {
     <div class="legend">${kinds.length ? kinds.map((kind, index) => html`<span><i style=${{ background: palette[index % palette.length] }}></i>${kind}</span>`)
       : runs.map((run, index) => html`<span><i style=${{ background: color(index) }}></i>${run.name}</span>`)}</div>
     <div class="cards">${main.map((name) => card(name, 190))}</div>
-    <h2>Each run</h2>${runs.map((run) => html`<${Fold} key=${run.name} title=${html`<${Pill} tone=${run.tone}>${run.headline}<//> ${run.name}`} about=${run.told[0]}><${Run} run=${run} /><//>`)}
+    <h2>Each run</h2>${[...runs].sort((a, b) => RANK[a.tone] - RANK[b.tone]).map((run) => html`<${Fold} key=${run.name} title=${html`<${Pill} tone=${run.tone}>${run.headline}<//> ${run.name}`} about=${run.told.find((text) => text.toLowerCase() !== run.headline + ".")}><${Run} run=${run} /><//>`)}
     <${Fold} title="All signals, over each other" about=${plural(names.length, "signal")}><div class="cards">${names.filter((name) => !main.includes(name)).map((name) => card(name, 130))}</div><//>`;
 }
 
 function Overlaid({ series, name, height, meaning }) {
-  const spec = useMemo(() => ({ series, sync: "together", table: true }), [series.length, name]);
+  const spec = useMemo(() => ({ series, sync: "together", table: true }), [series.length, name, ...series.map((one) => one.x)]);
   return html`<${Chart} spec=${spec} height=${height} title=${CALLED[name] || name} about=${CALLED[name] ? name : ""}><p class="small soft">${meaning}</p><//>`;
 }

@@ -162,7 +162,7 @@ function reading(spec, u) {
 }
 
 function Chart({ spec, height = 150, title, about, children }) {
-  const place = useRef(null), plot = useRef(null), [said, say] = useState(""), [seen, see] = useState(false);
+  const place = useRef(null), plot = useRef(null), drawn = useRef(null), [said, say] = useState(""), [seen, see] = useState(false);
   const [table, setTable] = useState(false), [theme, setThemeCount] = useState(0);
   const address = useAddress();
   const range = spec.zoom || (spec.fixed ? null : address.x);
@@ -172,14 +172,17 @@ function Chart({ spec, height = 150, title, about, children }) {
     watcher.observe(place.current);
     const renew = () => setThemeCount((n) => n + 1);
     addEventListener("theme", renew);
-    addEventListener("beforeprint", () => see(true));
-    return () => { watcher.disconnect(); removeEventListener("theme", renew); };
+    const print = () => see(true);
+    addEventListener("beforeprint", print);
+    return () => { watcher.disconnect(); removeEventListener("theme", renew); removeEventListener("beforeprint", print); };
   }, []);
+  const logged = log && spec.series.every((one) => one.y.every((v) => v === null || v > 0));
+  const shape = spec.series.map((one) => [one.name, one.color, one.thin, one.dim].join()).join(";");
   useEffect(() => {
     if (!seen || !place.current) return undefined;
-    const full = { ...spec, range, log: log && spec.series.every((one) => one.y.every((v) => v === null || v > 0)) };
     const width = Math.max(120, place.current.clientWidth);
-    const made = new uPlot(options(full, width, height, (u) => say(reading(full, u)), (x) => State.write({ x })), aligned(spec.series), place.current);
+    const held = drawn.current = { ...spec, range, log: logged, source: spec };
+    const made = new uPlot(options(held, width, height, (u) => say(reading(held, u)), (x) => State.write({ x })), aligned(spec.series), place.current);
     plot.current = made;
     const resize = new ResizeObserver(() => {
       const now = place.current && place.current.clientWidth;
@@ -187,7 +190,12 @@ function Chart({ spec, height = 150, title, about, children }) {
     });
     resize.observe(place.current);
     return () => { resize.disconnect(); made.destroy(); plot.current = null; };
-  }, [seen, spec, theme, height, log, range && range.join()]);
+  }, [seen, theme, height, logged, shape, range && range.join()]);
+  useEffect(() => {  // new values in the same lines: whoever reads the chart keeps the place
+    if (!plot.current || drawn.current.source === spec) return;
+    Object.assign(drawn.current, { band: undefined, onset: undefined }, spec, { source: spec });
+    plot.current.setData(aligned(spec.series));
+  }, [spec]);
   const move = (event) => {
     const u = plot.current;
     if (!u || (event.key !== "ArrowLeft" && event.key !== "ArrowRight")) return;
@@ -197,12 +205,13 @@ function Chart({ spec, height = 150, title, about, children }) {
     u.setCursor({ left: u.valToPos(u.data[0][at], "x"), top: 10 });
   };
   const odd = spec.series.flatMap((one) => one.odd || []);
-  const last = spec.series.length === 1 ? spec.series[0].y.filter((v) => v !== null).at(-1) : undefined;
+  const last = spec.series.length === 1 && !spec.still ? spec.series[0].y.filter((v) => v !== null).at(-1) : undefined;
   return html`<figure role="group" aria-label=${`chart of ${title}`}>
-    <figcaption><b>${title}</b>${about && html`<span class="soft">${about}</span>`}
-      ${odd.length > 0 && html`<span class="pill severe">▲ ${odd.length} × ${[...new Set(odd.map((o) => o[1]))].join(", ")}, first at ${counted(odd[0][0])}</span>`}
+    <figcaption><b>${title}</b>
       <span class="at" aria-live="polite">${said || (last !== undefined ? `last ${number(last)}` : "")}</span>
-      ${spec.table && html`<button type="button" class="quiet" aria-expanded=${table} onClick=${() => setTable(!table)}>values</button>`}</figcaption>
+      ${spec.table ? html`<button type="button" class="quiet" aria-expanded=${table} onClick=${() => setTable(!table)}>values</button>` : html`<span></span>`}
+      ${about && html`<span class="about soft">${about}</span>`}
+      ${odd.length > 0 && html`<span class="pill severe">▲ ${odd.length} × ${[...new Set(odd.map((o) => o[1]))].join(", ")}, first at ${counted(odd[0][0])}</span>`}</figcaption>
     <div class="plot" ref=${place} tabindex="0" role="img" aria-label=${`${title}: arrow keys read values`} onKeyDown=${move} onDblClick=${() => State.write({ x: null })} style=${{ minHeight: height + "px" }}></div>
     ${children}
     ${table && html`<${Values} series=${spec.series} />`}

@@ -1,5 +1,5 @@
 // The dashboard: all runs of a folder, one run as it is written, several over each other.
-const ROW = 46;
+const ROW = matchMedia("(max-width: 720px)").matches ? 60 : 46;  // as in the styles
 
 // One stream per page, closed while nobody looks; whatever is missed comes anew when it opens.
 function useStream(address, handlers) {
@@ -43,18 +43,34 @@ function arranged(rows, filter, grouped) {
   return [...groups.values()].flat();
 }
 
+// A run that should be going on and has not been heard of.
+const SILENT = 300;
+const isSilent = (row, now) => Boolean(row.eta_seconds) && now - row.heard > SILENT;
+
+function summary(rows, now) {
+  const counts = {}, silent = rows.filter((row) => isSilent(row, now));
+  for (const row of rows) if (row.kind === "run" || row.kind === "foreign") counts[row.tone] = (counts[row.tone] || 0) + 1;
+  const said = Object.keys(RANK).filter((tone) => counts[tone]).map((tone) => `${counts[tone]} ${WORDS[tone]}`);
+  if (silent.length) said.push(`${silent.length} silent for ${ago(now - Math.min(...silent.map((row) => row.heard)))}`);
+  return said.join(", ") || "There are no runs here yet.";
+}
+
 const addressOf = (row) => (row.kind === "run" || row.kind === "foreign" ? "/run/" : "/result/") + row.id;
 
 function FleetRow({ row, top, chosen, picked, pick, now }) {
-  const cause = row.cause ? `${row.cause.replaceAll("-", " ")} ${row.confidence === null ? "" : row.confidence.toFixed(2)}` : row.told;
-  const heard = row.eta_seconds ? `${ago(row.eta_seconds)} left` : `${ago(now - row.heard)} ago`;
+  const told = row.told.toLowerCase() === row.headline + "." ? "" : row.told, isRun = row.kind === "run" || row.kind === "foreign";
+  const waiting = row.headline === "...";
+  const done = !isRun || waiting ? "" : row.budget ? `${Math.min(100, Math.round(100 * row.taken / row.budget))} %` : short(row.taken);
+  const cause = row.cause ? `${row.cause.replaceAll("-", " ")} ${row.confidence === null ? "" : row.confidence.toFixed(2)}` : told;
+  const quiet = isSilent(row, now) ? `silent ${ago(now - row.heard)}` : "";
+  const heard = quiet || (row.eta_seconds ? `${ago(row.eta_seconds)} left` : `${ago(now - row.heard)} ago`);
   return html`<div role="row" class="row ${chosen ? "chosen" : ""}" style=${{ position: "absolute", top: top + "px", left: 0, right: 0 }}>
-    <span role="cell"><${Pill} tone=${row.tone || "note"}>${row.headline}<//></span>
+    <span role="cell">${row.tone ? html`<${Pill} tone=${row.tone}>${row.headline}<//>` : html`<span class="soft">${waiting ? "reading ..." : row.headline}</span>`}</span>
     <span role="cell"><input type="checkbox" aria-label=${`compare ${row.name}`} checked=${picked} onChange=${() => pick(row.id)} /> <a href=${addressOf(row)} title=${row.name}>${row.name}</a></span>
-    <span role="cell" class="wide-only soft" title=${row.told}>${row.onset !== null && `${counted(row.onset)} · `}${cause}</span>
+    <span role="cell" class="soft" title=${row.told}>${row.onset !== null && `${counted(row.onset)} · `}${cause}</span>
     <span role="cell" class="wide-only"><${Spark} values=${row.spark} /></span>
     <span role="cell" class="soft small" title="last heard of, or what is left">${heard}</span>
-    <span role="cell" class="wide-only soft small">${row.budget ? `${Math.min(100, Math.round(100 * row.taken / row.budget))} %` : short(row.taken)}</span></div>`;
+    <span role="cell" class="wide-only soft small">${done}</span></div>`;
 }
 
 function Fleet() {
@@ -80,6 +96,7 @@ function Fleet() {
     const waiting = visible.filter((row) => row.headline === "...").map((row) => row.id);
     if (waiting.length) fetch("/api/fleet?visible=" + waiting.join(",")).catch(() => {});
   }, [begin, rows === null, shown.length]);
+  useEffect(() => { const clock = setInterval(() => setNow((then) => then + 5), 5000); return () => clearInterval(clock); }, []);
   useEffect(() => { if (rows) favicon(rows.some((row) => row.tone === "bad") ? "bad" : "good"); document.title = "runs · steadyrl"; }, [rows]);
   useEffect(() => {
     const choose = (at) => { place.current = Math.max(0, Math.min(shown.length - 1, at)); setChosen(place.current); };
@@ -93,11 +110,9 @@ function Fleet() {
     return () => removeEventListener("key", pressed);
   }, [shown]);
   useEffect(() => { if (box.current && chosen >= 0) box.current.scrollTop = Math.max(0, (chosen - many / 2) * ROW); }, [chosen]);
-  const counts = {};
-  for (const row of rows || []) if (row.kind === "run" || row.kind === "foreign") counts[row.tone] = (counts[row.tone] || 0) + 1;
   const pick = (id) => setPicked((known) => known.includes(id) ? known.filter((one) => one !== id) : [...known, id]);
   return html`<${Frame} title=${about.folder} home="/" live=${live}>
-    <p class="first" style=${{ marginTop: "14px", fontSize: "1.2rem", fontWeight: 600 }}>${rows === null ? "Reading the runs ..." : Object.keys(RANK).filter((tone) => counts[tone]).map((tone) => `${counts[tone]} ${WORDS[tone]}`).join(", ") || "There are no runs here yet."}</p>
+    <p class="first" style=${{ marginTop: "14px", fontSize: "1.2rem", fontWeight: 600 }}>${rows === null ? "Reading the runs ..." : summary(rows, now)}</p>
     <div class="filter"><input ref=${input} type="search" placeholder="filter (/)" aria-label="filter" value=${address.filter || ""} onInput=${(event) => State.write({ filter: event.target.value })} />
       <label><input type="checkbox" checked=${address.group === "1"} onChange=${(event) => State.write({ group: event.target.checked ? "1" : null })} /> group by seed</label>
       ${picked.length > 1 && html`<a href=${"/compare#ids=" + picked.join("~")}>compare ${picked.length}</a>`}</div>
@@ -119,13 +134,14 @@ function grown(run, added) {
 }
 
 function LiveRun({ id }) {
-  const [run, set] = useState(null);
+  const [run, set] = useState(null), [problem, complainOf] = useState("");
   const live = useStream("/events/run/" + id, {
-    run: (found) => set(found),
+    run: (found) => { complainOf(""); set(found); },
+    problem: (text) => complainOf(text),
     steps: (added) => set((known) => known && grown(known, added)),
     view: (found) => set((known) => known && { ...known, ...found, curves: known.curves }),
   });
-  if (!run) return html`<${Frame} title="" home="/" live=${live}><p>Reading the run ...</p><//>`;
+  if (!run || problem) return html`<${Frame} title="" home="/" live=${live}><p role="status">${problem || "Reading the run ..."}</p><//>`;
   return html`<${Page} page=${{ title: run.name, tone: run.tone, told: [], blocks: [], runs: [run] }} home="/" live=${live} />`;
 }
 

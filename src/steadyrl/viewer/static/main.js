@@ -54,9 +54,22 @@ function Page({ page, home, live }) {
 
 async function inlined(element) {
   if (element.dataset.packed !== "gzip") return JSON.parse(element.textContent);
-  const bytes = Uint8Array.from(atob(element.textContent.trim()), (c) => c.charCodeAt(0));
+  const text = atob(element.textContent.trim()), bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i += 1) bytes[i] = text.charCodeAt(i);
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   return JSON.parse(await new Response(stream).text());
+}
+
+// A file: what is seen first is drawn first; curves that are folded away are read afterwards.
+function Inlined({ page, rest }) {
+  const [whole, set] = useState(page);
+  useEffect(() => {
+    if (rest) setTimeout(async () => {
+      const later = await inlined(rest);
+      set({ ...page, runs: page.runs.map((run, index) => ({ ...run, curves: { ...run.curves, ...later[index] } })) });
+    }, 100);
+  }, []);
+  return html`<${Page} page=${whole} />`;
 }
 
 function complain(root, text) {
@@ -72,7 +85,7 @@ async function begin() {
     if (data) {
       const page = await inlined(data);
       root.textContent = "";
-      render(html`<${Page} page=${page} />`, root);
+      render(html`<${Inlined} page=${page} rest=${document.getElementById("more")} />`, root);
     } else startDashboard(root);
   } catch (error) {
     complain(root, `This page cannot be drawn: ${error}. A current browser is needed.`);

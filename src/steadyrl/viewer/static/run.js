@@ -30,9 +30,7 @@ function Lane({ run, range }) {
       ${shown.filter((mark) => mark.since !== null && mark.since !== undefined).map((mark) => html`<line class="guard" x1=${at(mark.taken)} x2=${at(Math.min(to, mark.since))} y1="14" y2="14" />`)}
       ${shown.map((mark) => html`<${Shape} kind=${mark.kind} x=${at(mark.taken)} y=${high(mark.kind)} label=${`${counted(mark.taken)}: ${mark.text}`} />`)}
     </svg>
-    <div class="keys">${Object.keys(KINDS).filter((kind) => shown.some((mark) => mark.kind === kind)).map((kind) => html`<span><svg aria-hidden="true"><${Shape} kind=${kind} x=${6} y=${6} /></svg>${KINDS[kind]}</span>`)}
-      ${run.main.flat().some((name) => run.bands[name]) && html`<span>red zone: where the rule objects</span>`}
-      ${run.abandoned.length > 0 && html`<span>dashed: a branch the guard left</span>`}</div>`;
+    <div class="keys">${Object.keys(KINDS).filter((kind) => shown.some((mark) => mark.kind === kind)).map((kind) => html`<span><svg aria-hidden="true"><${Shape} kind=${kind} x=${6} y=${6} /></svg>${KINDS[kind]}</span>`)}</div>`;
 }
 
 const bounds = (run) => [0, Math.max(1, run.taken)];
@@ -40,7 +38,8 @@ const bounds = (run) => [0, Math.max(1, run.taken)];
 function Verdict({ page }) {
   const [first, ...rest] = page.told;
   return html`<section class="verdict ${page.tone}" aria-label="verdict">
-    <p class="first">${page.headline && html`<${Pill} tone=${page.tone}>${page.headline}<//>`} ${first}</p>
+    <p class="first">${page.headline && (first.toLowerCase().startsWith(page.headline.toLowerCase())
+      ? html`<span class="mark" aria-hidden="true">${MARKS[page.tone]}</span>` : html`<${Pill} tone=${page.tone}>${page.headline}<//>`)} ${first}</p>
     ${rest.map((text) => html`<p>${text}</p>`)}
     ${page.command && html`<div class="command"><code tabindex="0">${page.command}</code><${Copy} text=${page.command} /><span class="soft small">${page.command_does}</span></div>`}
     ${page.facts && html`<dl class="facts">${page.facts.map(([name, text]) => html`<div><dt>${name}</dt><dd>${text}</dd></div>`)}</dl>`}
@@ -69,7 +68,9 @@ function Main({ run }) {
   }), [run]);
   return html`<section class="card stack" aria-label="return and length">
     ${panels.map((panel) => html`<${Chart} key=${panel.title} spec=${panel.spec} height=${panels.length > 2 ? 132 : 165} title=${panel.title} about=${panel.about} />`)}
-    <${Lane} run=${run} range=${address.x} />
+    ${run.marks.length > 0 && html`<${Lane} run=${run} range=${address.x} />`}
+    <div class="keys">${panels.some((panel) => panel.spec.band) && html`<span>red zone: where the rule objects</span>`}
+      ${run.abandoned.length > 0 && html`<span>dashed: a branch the guard left</span>`}</div>
     ${address.x && html`<button type="button" onClick=${() => State.write({ x: null })}>show the whole run</button>`}
   </section>`;
 }
@@ -108,7 +109,7 @@ function Causes({ run, causes, title }) {
     <p>${cause.explanation}</p><${Evidence} run=${run} cause=${cause} />
     ${cause.would_decide && html`<p class="small soft">This would decide: ${cause.would_decide}</p>`}
     <${Remedies} cause=${cause} /></div>`;
-  return html`<h2>${title}</h2>${shown(first)}
+  return html`${title && html`<h2>${title}</h2>`}${shown(first)}
     ${others.length > 0 && html`<${Fold} title=${plural(others.length, "other possible cause")}>${others.map((cause) => html`<div style=${{ marginTop: "10px" }}>${shown(cause)}</div>`)}<//>`}`;
 }
 
@@ -118,8 +119,13 @@ function Fold({ title, about, children, open }) {
 }
 
 function SignalCard({ run, signal }) {
+  if (!run.curves[signal.name]) return html`<div class="card"><b>${signal.name}</b> <span class="soft">reading ...</span></div>`;
+  return html`<${SignalChart} run=${run} signal=${signal} />`;
+}
+
+function SignalChart({ run, signal }) {
   const spec = useMemo(() => ({ ...specOf(run, signal.name), onset: signal.left, sync: "signals", table: true }), [run, signal.name]);
-  const left = signal.left !== null ? `left its band at ${counted(signal.left)} · ${signal.rules.join(", ")}` : "";
+  const left = signal.left !== null ? `left its band at ${counted(signal.left)} · ${[...new Set(signal.rules)].join(", ")}` : "";
   return html`<div class="card"><${Chart} spec=${spec} height=${118} title=${signal.name} about=${left}>
     <p class="small soft">${signal.meaning}${signal.unit ? ` [${signal.unit}]` : ""}</p><//></div>`;
 }
@@ -146,7 +152,7 @@ function Rest({ run }) {
   const setting = (one) => html`<tr><td>${one.name}</td><td>${one.value}</td><td>${one.in_preset ?? ""}</td><td>${one.at_first ?? ""}</td></tr>`;
   const settings = (rows) => html`<div class="scroll" tabindex="0"><table class="change"><thead><tr><th>setting</th><th>in this run</th><th>${run.compared_with || "preset"}</th><th>at first</th></tr></thead><tbody>${rows.map(setting)}</tbody></table></div>`;
   return html`
-    ${run.undecided.length > 0 && html`<${Fold} title="The cause is not known; this would decide" open=${run.onset !== null}><ul>${run.undecided.map((text) => html`<li>${text}</li>`)}</ul><//>`}
+    ${run.undecided.length > 0 && run.onset !== null && html`<${Fold} title="The cause is not known; this would decide" open><ul>${run.undecided.map((text) => html`<li>${text}</li>`)}</ul><//>`}
     <${Findings} run=${run} concerns="machine" title="The machine, not the training" />
     ${run.machine_causes.map((cause) => html`<p class="small">${cause.id} ${cause.name.replaceAll("-", " ")}: ${cause.evidence.map((piece) => piece.text).join("; ")}</p>`)}
     ${run.notes.length > 0 && html`<h2>About the record</h2><ul>${run.notes.map((text) => html`<li>${text}</li>`)}</ul>`}
@@ -156,13 +162,15 @@ function Rest({ run }) {
       <${Table} block=${{ head: ["phase", "answer", "item", "seen"], rows: run.checklist }} /><//>`}
     ${unmeasured.length > 0 && html`<${Fold} title="Not measured" about=${plural(unmeasured.length, "signal")}>
       ${run.unmeasured.map(([how, names]) => html`<p class="small">${how && html`<b>${how}</b> gives `}<span class="mono">${names.join(", ")}</span></p>`)}<//>`}
-    <${Fold} title="What happened" about=${plural(run.events.length, "event")}>
-      <${Table} block=${{ head: ["Step", run.unit.one, "what"], rows: run.events.map((one) => [one.step, one.taken === null ? "" : counted(one.taken), one.text]) }} /><//>`;
+    ${run.events.length > 0 && html`<${Fold} title="What happened" about=${plural(run.events.length, "event")}>
+      <${Table} block=${{ head: ["Step", run.unit.one, "what"], rows: run.events.map((one) => [one.step, one.taken === null ? "" : counted(one.taken), one.text]) }} /><//>`}`;
 }
 
 function Run({ run }) {
+  const stands = run.onset !== null;  // something is wrong now
   return html`<${Verdict} page=${run} /><${Main} run=${run} />
-    <${Causes} run=${run} causes=${run.causes} title="Why" />
+    ${stands && html`<${Causes} run=${run} causes=${run.causes} title="Why" />`}
     <${Findings} run=${run} concerns="training" title="What was found" />
+    ${!stands && run.causes.length > 0 && html`<${Fold} title="What may have been behind it" about="it has passed"><${Causes} run=${run} causes=${run.causes} /><//>`}
     <${Signals} run=${run} /><${Rest} run=${run} />`;
 }

@@ -1,0 +1,33 @@
+"""The YAML files that come with the package, by name; their text is read, not understood, here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import resources
+
+_MAPPINGS = ("store", "foreign", "mappings")
+
+
+def preset_names() -> Iterator[str]:
+    """All presets, as `algorithm/name`."""
+    for folder in sorted(resources.files("steadyrl").joinpath("presets").iterdir(), key=str):
+        for file in sorted(folder.iterdir(), key=str) if folder.is_dir() else ():
+            if file.name.endswith(".yaml"):
+                yield f"{folder.name}/{file.name.removesuffix('.yaml')}"
+
+
+def preset_text(name: str) -> str:
+    """A preset's YAML with its header."""
+    return resources.files("steadyrl").joinpath("presets", f"{name}.yaml").read_text("utf-8")
+
+
+def mapping_names() -> list[str]:
+    """The tables of other programs' names."""
+    files = sorted(resources.files("steadyrl").joinpath(*_MAPPINGS).iterdir(), key=str)
+    return [file.name.removesuffix(".yaml") for file in files if file.name.endswith(".yaml")]
+
+
+def mapping_text(name: str) -> str:
+    """Such a table's YAML."""
+    folder = resources.files("steadyrl").joinpath(*_MAPPINGS)
+    return folder.joinpath(f"{name}.yaml").read_text("utf-8")

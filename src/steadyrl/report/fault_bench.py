@@ -1,0 +1,133 @@
+"""The fault bench's page: what was caught, named, repaired, and what healthy runs were told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from steadyrl.core.errors import StoreError
+from steadyrl.views.pages import Block, Page, items, rates, table, text
+
+NAME = "faults.json"
+SIDES = {"development": "development", "test": "held out", "all": "all"}
+FIGURES = {
+    "recall": "faults caught",
+    "top_1_cause": "right cause named first",
+    "top_3_cause": "right cause among three",
+    "latent_named": "harmless faults named right",
+    "severe_false_alarms": "healthy runs called sick",
+    "warned_healthy_runs": "healthy runs warned of",
+}
+FAULTS = ("fault", "runs", "did harm", "caught", "named first", "causes that were named")
+ALARMS = ("healthy run", "rule", "severity", "what it said")
+
+
+def fault_bench_page(place: Path) -> Page:
+    """From a bench's folder, or from a file of its results."""
+    file = place / NAME if place.is_dir() else place
+    try:
+        found: dict[str, Any] = json.loads(file.read_text("utf-8"))
+        return _page(found)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise StoreError(
+            f"{file}: not the results of a fault bench ({type(error).__name__}: {error}). "
+            "`steadyrl bench faults` writes them."
+        ) from None
+
+
+def is_fault_bench(file: Path) -> bool:
+    """Whether a file holds such results."""
+    if file.suffix != ".json" or not file.is_file():
+        return False
+    try:
+        found = json.loads(file.read_text("utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(found, dict) and {"by_fault", "all"} <= found.keys()
+
+
+def _page(found: Mapping[str, Any]) -> Page:
+    whole = found["all"]
+    repair = {n: rate for n, rate in found.get("repair", {}).items() if isinstance(rate, dict)}
+    suite = str(found.get("benchmark", "")).removeprefix("fault_bench").strip("_")
+    return Page(
+        kind="faults",
+        title=f"Fault bench {suite.replace('_', '-')}".strip(),
+        tone="good" if _sound(whole) else "doubtful",
+        told=_told(whole, repair),
+        blocks=[
+            rates("What was caught and named", _figures(found)),
+            *([rates("Repaired, on a fresh seed", _arms(repair))] if repair else []),
+            *_harm(found.get("harm")),
+            table("By fault", FAULTS, [_row(n, r) for n, r in found["by_fault"].items()]),
+            *_alarms(found.get("false_alarms", [])),
+            *_measured(found),
+        ],
+    )
+
+
+def _sound(whole: Mapping[str, Any]) -> bool:
+    return bool(whole["severe_false_alarms"]["count"] == 0 and whole["recall"]["share"] >= 0.9)
+
+
+def _told(whole: Mapping[str, Any], repair: Mapping[str, Any]) -> list[str]:
+    caught, first, alarms = (
+        whole[name] for name in ("recall", "top_1_cause", "severe_false_alarms")
+    )
+    said = [
+        f"{caught['count']} of {caught['of']} faults that did harm were caught, and "
+        f"{first['count']} had the right cause named first.",
+        f"{alarms['count']} of {alarms['of']} healthy runs were called sick.",
+    ]
+    if "prescribed" in repair and repair["prescribed"]["of"]:
+        fixed = repair["prescribed"]
+        said.append(
+            f"The first remedy of the first cause repaired {fixed['count']} of {fixed['of']}."
+        )
+    return said
+
+
+def _figures(found: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Every figure, for the cases that limits were set on, for the held-out ones, and for all."""
+    shown = []
+    for name, title in FIGURES.items():
+        for side, called in SIDES.items():
+            rate = found.get(side, {}).get(name)
+            if rate and rate["of"]:
+                shown.append({"name": title, "of_what": called, **rate})
+    return shown
+
+
+def _arms(repair: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [{"name": arm, "of_what": "", **rate} for arm, rate in repair.items() if rate["of"]]
+
+
+def _harm(harm: Mapping[str, Any] | None) -> list[Block]:
+    if not harm or not harm.get("of"):
+        return []
+    said = f"{harm['count']} of {harm['of']} healthy runs were made worse by what was prescribed."
+    return [items("Harm", [said, *map(str, harm.get("harmed", []))])]
+
+
+def _row(name: str, row: Mapping[str, Any]) -> tuple[str, ...]:
+    answers = ", ".join(f"{cause} {count}×" for cause, count in row["answers"].items())
+    counts = (str(row[key]) for key in ("runs", "effective", "caught", "top_1"))
+    return (name.replace("-", " "), *counts, answers)
+
+
+def _alarms(found: list[Mapping[str, Any]]) -> list[Block]:
+    keys = ("run", "rule", "severity", "message")
+    rows = [tuple(str(alarm.get(key, "")) for key in keys) for alarm in found]
+    return [table("Healthy runs that were told something", ALARMS, rows)] if rows else []
+
+
+def _measured(found: Mapping[str, Any]) -> list[Block]:
+    machine, seeds = found.get("machine"), found.get("seeds")
+    said = []
+    if isinstance(machine, Mapping):
+        said.append(", ".join(f"{name} {value}" for name, value in machine.items()))
+    if isinstance(seeds, Mapping):
+        said.append("seeds: " + ", ".join(f"{name} {value}" for name, value in seeds.items()))
+    return [text(*said, title="Measured")] if said else []

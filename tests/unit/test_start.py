@@ -1,0 +1,43 @@
+"""Help and lists come at once: what takes long to import is imported when it is needed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from steadyrl.cli.main import COMMANDS
+
+HEAVY = ("numpy", "pydantic", "rich", "yaml", "orjson", "torch")
+LIGHT = (["--help"], ["--version"], ["presets"], ["presets", "ddpg/pendulum"], ["signals"])
+
+PROGRAM = """
+import contextlib, io, sys
+from steadyrl.cli.main import main
+for arguments in {commands!r}:
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+        main(arguments)
+    found = [name for name in {heavy!r} if name in sys.modules]
+    if found:
+        sys.exit(f"{{arguments}} imports {{found}}")
+"""
+
+
+def _imports(commands: list[list[str]], heavy: tuple[str, ...]) -> str:
+    program = PROGRAM.format(commands=commands, heavy=heavy)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    return done.stderr if done.returncode else ""
+
+
+def test_help_of_every_command_imports_nothing_heavy() -> None:
+    assert _imports([[name, "--help"] for name in COMMANDS], HEAVY) == ""
+
+
+def test_lists_import_nothing_heavy() -> None:
+    assert _imports([list(arguments) for arguments in LIGHT], HEAVY) == ""
+
+
+@pytest.mark.parametrize("arguments", [["rules"], ["explain", "D001"], ["check", "ddpg/pendulum"]])
+def test_what_only_reads_imports_no_torch(arguments: list[str]) -> None:
+    assert _imports([arguments], ("torch", "gymnasium", "transformers", "rich")) == ""
