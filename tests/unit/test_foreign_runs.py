@@ -209,6 +209,18 @@ def test_a_trainer_state_of_grpo_is_judged(tmp_path: Path) -> None:
     assert verdict.diagnoses[0].cause == "C270"
 
 
+@pytest.mark.parametrize(("weight", "told"), [(1.0, True), (0.01, False), (None, False)])
+def test_an_entropy_weight_that_only_the_settings_know_is_looked_at(
+    weight: float | None, told: bool, tmp_path: Path
+) -> None:
+    lines = ["time/total_timesteps,rollout/ep_rew_mean,train/entropy_loss,train/clip_fraction"]
+    lines += [f"{1000 * n},{20 + n},{-0.69 + 0.001 * n},0.1" for n in range(1, 40)]
+    (tmp_path / "progress.csv").write_text("\n".join(lines) + "\n")
+    settings = {} if weight is None else {"ent_coef": weight}
+    verdict = judge(ForeignRun(tmp_path, settings=settings))
+    assert ("D113" in {finding.rule for finding in verdict.findings}) is told
+
+
 @pytest.mark.parametrize(("sometimes", "told"), [(0.0, True), (0.2, False)])
 def test_a_reward_function_that_never_tells_answers_apart_is_named(
     sometimes: float, told: bool, tmp_path: Path

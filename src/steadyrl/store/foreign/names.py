@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from steadyrl.core.foreign_config import ForeignConfig
@@ -31,3 +31,11 @@ def told(config: ForeignConfig, names: Names, taken: int) -> str:
     more = " ..." if len(ignored) > SHOWN else ""
     read = f"{len(names.read)} signal{'' if len(names.read) == 1 else 's'} read{score}"
     return f"{known}{where}, {taken:,}{planned} env steps; {read}{rest}{more}"
+
+
+def nothing_known(named: Collection[str]) -> str:
+    """Why there is not a single Step."""
+    if not named:
+        return "it holds no numbers."
+    some = ", ".join(sorted(named)[:5])
+    return f"none of its names is known ({some}): say what they mean with --mapping."

@@ -29,8 +29,15 @@ from steadyrl.store.foreign.mapping import (
     telling,
 )
 from steadyrl.store.foreign.monitors import EVALUATIONS, read_evaluations, read_monitors
-from steadyrl.store.foreign.names import Names, told
-from steadyrl.store.foreign.series import Series, running_mean, to_steps, unlooped, without_restarts
+from steadyrl.store.foreign.names import Names, nothing_known, told
+from steadyrl.store.foreign.series import (
+    Series,
+    running_mean,
+    to_steps,
+    unlooped,
+    with_settings,
+    without_restarts,
+)
 from steadyrl.store.foreign.tables import (
     Table,
     read_csv,
@@ -109,8 +116,9 @@ class ForeignRun:
         self._steps = to_steps(signals, thin=THIN)
         self.problems = problems
         if not self._steps:
-            problems.append(_nothing(named))
+            problems.append(nothing_known(named))
         self.config = self._known(named, signals)
+        self._steps = with_settings(self._steps, self.config.known)
         return True
 
     def _known(self, named: Mapping[str, Series], signals: Mapping[str, Series]) -> ForeignConfig:
@@ -259,14 +267,6 @@ def _measured(series: Series, source: Source, named: Mapping[str, Series]) -> Se
             there = named[other].steps[named[other].values == excluded]
             series = series.take(~np.isin(series.steps, there))
     return series
-
-
-def _nothing(named: Mapping[str, Series]) -> str:
-    """Why there is not a single Step."""
-    if not named:
-        return "it holds no numbers."
-    some = ", ".join(sorted(named)[:5])
-    return f"none of its names is known ({some}): say what they mean with --mapping."
 
 
 def _repeated(named: Mapping[str, Series]) -> dict[str, float]:

@@ -8,13 +8,14 @@ one before is reduced as the catalogue declares.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steadyrl.core.catalogue import CATALOGUE
 from steadyrl.core.coarsen import reduce_blocks
+from steadyrl.core.foreign_config import Scalar
 from steadyrl.core.records import Step
 
 Floats = NDArray[np.float64]
@@ -67,6 +68,8 @@ class Series:
     def __len__(self) -> int:
         return len(self.steps)
 
+
+STEADY = ("entropy_weight", "gradient_clip")  # settings that are seldom scheduled
 
 NOTHING = Series(np.empty(0, dtype=np.int64), np.empty(0), np.empty(0), np.empty(0))
 
@@ -225,3 +228,17 @@ def _times(signals: Mapping[str, Series], anchors: Places) -> Floats:
     longest = max(signals.values(), key=len)
     at = np.searchsorted(longest.steps, anchors, side="right") - 1
     return longest.times[np.maximum(at, 0)]
+
+
+def with_settings(steps: Sequence[Step], known: Mapping[str, Scalar]) -> list[Step]:
+    """Settings that stay as they are and are not logged, as signals: rules look at signals."""
+    logged = {name for step in steps for name in step.signals}
+    given = {f"setting.{name}": known.get(name) for name in STEADY}
+    added = {
+        name: float(value)
+        for name, value in given.items()
+        if isinstance(value, int | float) and name not in logged
+    }
+    if not added:
+        return list(steps)
+    return [replace(step, signals={**step.signals, **added}) for step in steps]
