@@ -223,8 +223,8 @@ def test_a_rule_that_spoke_leads_to_its_page(opened: Open, tmp_path: Path) -> No
         page.wait_for_selector(".findings a", timeout=WAIT)
         name = page.locator(".findings a").first.inner_text()
         page.locator(".findings a").first.click()
-        assert holds(page, f"document.body.innerText.includes('{name.split()[0]}')")
-        assert "/rule/" in page.url
+        page.wait_for_url("**/rule/**", timeout=WAIT)
+        page.wait_for_selector(f"h1:has-text('{name.split()[0]}')", timeout=WAIT)
         page.close()
 
 

@@ -13,7 +13,7 @@ from steadyrl.algorithms.ddpg.config import DDPGConfig
 from steadyrl.algorithms.ddpg.ddpg import td_targets, update
 from steadyrl.algorithms.ddpg.learner import DDPGLearner
 from steadyrl.algorithms.ddpg.signals import inspect_networks
-from steadyrl.core.catalogue import aged, cloning, language, policy, trust_region
+from steadyrl.core.catalogue import aged, cloning, language, policy, trust_region, world
 from steadyrl.core.errors import ConfigError, EnvironmentFault
 from steadyrl.core.signals import CATALOGUE
 from steadyrl.environments.envs import Envs
@@ -232,7 +232,7 @@ def test_all_declared_signals_of_ddpg_are_measured(small_config: Make, replay: s
     for step in prepare(small_config(replay=replay, gradient_clip=10.0)).steps:
         seen |= step.signals.keys()
     # Pendulum never terminates; the machine is measured by the run, not by the trainer.
-    groups = (policy, trust_region, cloning, language, aged)
+    groups = (policy, trust_region, cloning, language, aged, world)
     others = {signal.name for group in groups for signal in group.SIGNALS}
     # The second row: only other programs record these.
     absent = {

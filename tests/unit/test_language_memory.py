@@ -143,7 +143,7 @@ def test_what_fits_is_half_of_what_is_in_force() -> None:
     # Without a micro-batch the passes that only read take fewer at once than a whole large batch.
     large = _config(prompts_per_update=256)
     assert what_fits(large, sampling=False)[0] == ("micro_batch_size", 64, "all")
-    assert what_fits(_config(), sampling=True) == [("sample_at_once", 128, 256)]
+    assert what_fits(_config(), sampling=True) == [("sample_at_once", 256, 512)]
     assert what_fits(_config(sample_at_once=5), sampling=True) == [("sample_at_once", 4, 5)]
     assert what_fits(_config(sample_at_once=4), sampling=True) == []
 
@@ -186,7 +186,7 @@ def test_out_of_memory_while_sampling_speaks_of_sampling(
     assert main(arguments) == 1
     first, second, *_ = capsys.readouterr().err.splitlines()
     assert first.startswith("error: out of memory while completions were sampled.")
-    assert second.endswith(f"steadyrl train --resume {tmp_path / 'run'} --sample-at-once 128")
+    assert second.endswith(f"steadyrl train --resume {tmp_path / 'run'} --sample-at-once 256")
 
 
 def test_an_error_that_is_a_bug_is_not_dressed_up(

@@ -82,6 +82,11 @@ def sync_folder(path: Path) -> None:
         os.close(descriptor)
 
 
+def gone() -> OSError:
+    """Why a file that is being written cannot be written any more."""
+    return OSError(errno.ENOENT, "it was removed or moved away while it was being written")
+
+
 class JsonLines:
     """An append-only file of JSON objects, one per line.
 
@@ -116,7 +121,7 @@ class JsonLines:
         except FileNotFoundError:
             same = False
         if not same:
-            raise OSError(errno.ENOENT, "it was removed or moved away while it was being written")
+            raise gone()
 
     def sync(self) -> None:
         """Wait until the disk has all lines."""

@@ -47,7 +47,7 @@ class RunReader:
         self._steps = JsonLines(path / "steps.jsonl", is_step)
         self._columns = StepColumns(path / "steps.jsonl")
         self._events = JsonLines(path / "events.jsonl", is_event)
-        self._step_problems: list[str] | None = None  # as of the last reading to the end
+        self._step_problems: list[str] = []  # as of the last reading to the end
         self._lock = WriterLock(path)
 
     @classmethod
@@ -129,12 +129,11 @@ class RunReader:
         return record if isinstance(record, dict) else None
 
     def _found_damage(self) -> list[str]:
-        if self._step_problems is None:
-            self.columns()
+        self.columns()  # of what is new alone, after the first time
         deque(self._events, maxlen=0)
         damage = self._events.damaged
         events = [damage_problem("events.jsonl", damage)] if damage else []
-        return [*(self._step_problems or ()), *events]
+        return [*self._step_problems, *events]
 
     def _last_known_step(self) -> int:
         """The Step that checkpoints and summary say was reached."""

@@ -7,6 +7,7 @@ import os
 import socket
 import time
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 
 from tensorboard.compat.proto.event_pb2 import Event, SessionLog
@@ -15,7 +16,7 @@ from tensorboard.summary.writer.record_writer import RecordWriter
 
 from steadyrl.core.records import Step
 from steadyrl.core.signals import CATALOGUE
-from steadyrl.store.files import disk_errors
+from steadyrl.store.files import disk_errors, gone
 
 FLUSH_SECONDS = 10.0
 VERSION = "brain.Event:2"
@@ -32,8 +33,9 @@ class TensorBoardMirror:
         outdated = list(folder.glob("*tfevents*"))
         folder.mkdir(exist_ok=True)
         self.path = _free(folder)
-        self._file = self.path.open("xb")
-        self._records, self._flushed = RecordWriter(self._file), time.monotonic()
+        self.path.touch()
+        self._pending = BytesIO()  # since the last time; no file stays open for it
+        self._records = RecordWriter(self._pending)
         now = time.time()
         self._write(Event(wall_time=now, file_version=VERSION))
         # A TensorBoard that is open forgets what it has shown, and shows what follows.
@@ -42,7 +44,7 @@ class TensorBoardMirror:
         began = now - (past[-1].seconds if past else 0.0)
         for step in past:
             self._add(step, began + step.seconds)
-        self._file.flush()
+        self._flush()
         for file in outdated:
             _empty(file)
 
@@ -51,8 +53,7 @@ class TensorBoardMirror:
         with disk_errors(self.path):
             self._add(step, time.time())
             if time.monotonic() - self._flushed >= FLUSH_SECONDS:
-                self._file.flush()
-                self._flushed = time.monotonic()
+                self._flush()
 
     def _add(self, step: Step, wall_time: float) -> None:
         values = [
@@ -68,7 +69,16 @@ class TensorBoardMirror:
     def close(self) -> None:
         """Write what is pending."""
         with disk_errors(self.path):
-            self._file.close()
+            self._flush()
+
+    def _flush(self) -> None:
+        self._flushed = time.monotonic()
+        if not self.path.exists():
+            raise gone()
+        with self.path.open("ab") as file:
+            file.write(self._pending.getvalue())
+        self._pending.seek(0)
+        self._pending.truncate()
 
 
 def _free(folder: Path) -> Path:
