@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 PLAIN_SECONDS = 15.0  # between two lines where nothing can be redrawn
 FRAME_SECONDS = 0.5  # between two frames, at least
-LONGEST_SECONDS = 10.0  # and at most: then it costs next to nothing whatever the machine
+LONGEST_SECONDS = 60.0  # and at most, however little work a busy machine lets it do
 SHARE = 1 / 300  # of the work that may be drawing: a process that gets little draws less
 
 LOGGER = logging.getLogger("steadyrl")  # where the trainers tell of work before the first Step
