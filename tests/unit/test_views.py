@@ -50,6 +50,7 @@ def test_the_next_command_is_one_that_can_be_typed(tmp_path: Path) -> None:
     assert command == f"steadyrl rescue '{run}/config.yaml'"
     well = recorded(tmp_path / "well", trace())
     assert next_command(judge(well), own=True)[0] == f"steadyrl evaluate {well}"
+    assert next_command(judge(well), own=True, speaks=True)[0] == f"steadyrl export {well}"
     assert "rescue" not in next_command(judge(run), own=False)[0]
 
 

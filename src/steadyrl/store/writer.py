@@ -164,7 +164,6 @@ class RunWriter(RunReader):
 
     def _keep_steps(self, last: int) -> None:
         self._steps.keep(lambda record: record["index"] <= last)
-        self._step_problems = None
 
 
 def claim_run_path(path: Path) -> Path:

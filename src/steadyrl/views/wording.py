@@ -87,8 +87,8 @@ def now(verdict: Verdict) -> str:
     return said
 
 
-def next_command(verdict: Verdict, *, own: bool) -> tuple[str, str]:
-    """A command worth typing now, and what it would do."""
+def next_command(verdict: Verdict, *, own: bool, speaks: bool = False) -> tuple[str, str]:
+    """A command worth typing now, and what it would do; `speaks`: it trained a language model."""
     run = shlex.quote(verdict.run)
     if not own:
         first = verdict.diagnoses[0].cause if verdict.diagnoses else None
@@ -105,6 +105,8 @@ def next_command(verdict: Verdict, *, own: bool) -> tuple[str, str]:
         return f"steadyrl train --resume {run}", "goes on exactly where it stopped"
     if verdict.headline == "cannot tell":
         return f"steadyrl checklist {run}", "what should be measured at its age"
+    if speaks:
+        return f"steadyrl export {run}", "the model as a folder that transformers loads"
     return f"steadyrl evaluate {run}", "how good the policy is on many fresh episodes"
 
 
