@@ -212,6 +212,8 @@ WEIGHED = [
     Weighed("C248", "D108", {}, 0.4, 1, 1, signals={"policy.kl": 0.51}),
     Weighed("C248", "D108", USUAL, 0.8, 2, 1, signals={"policy.kl": 0.51}),
     Weighed("C248", "D108", HIGH, 0.4, 1, 1, signals={"policy.kl": 0.51}),
+    Weighed("C248", "D108", HIGH, 0.4, 1, 1, signals={"policy.kl": [0.51, 0.0]}),
+    Weighed("C248", "D108", USUAL, 0.94, signals={"policy.kl": [0.51, 0.0]}),
     Weighed("C249", "D106", {}, 0.4),
     Weighed("C249", "D106", {"critic_learning_rate": 9e-6, "value_weight": 0.01}, 0.8, 2),
     Weighed("C249", "D106", {"critic_learning_rate": 1e-5, "value_weight": 0.009}, 0.8, 2),

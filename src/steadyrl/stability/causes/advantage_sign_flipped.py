@@ -13,11 +13,13 @@ def weigh(case: Case) -> Weight:
     finding = case.found("D108")
     if finding is None:
         return Weight(0.0)
-    kl = case.window.latest("policy.kl")
+    rate = case.setting("learning_rate")
+    usual = rate is not None and rate <= usual_rates(case.config)[1]
+    # Steps that are far too large may have frozen the policy since: it moved, and moves no more.
+    frozen = rate is not None and not usual
+    kl = case.window.highest("policy.kl") if frozen else case.window.latest("policy.kl")
     if kl > OVERSHOOTS:
         against = (f"the policy moves by {kl:.3g} nats: it overshoots",)
-        rate = case.setting("learning_rate")
-        usual = rate is not None and rate <= usual_rates(case.config)[1]
         reasons = [finding.message]
         if usual:  # then nothing but the sign explains why it runs away
             reasons.append("the learning rate is a usual one")
