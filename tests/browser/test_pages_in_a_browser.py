@@ -225,6 +225,7 @@ def test_a_rule_that_spoke_leads_to_its_page(opened: Open, tmp_path: Path) -> No
         page.locator(".findings a").first.click()
         page.wait_for_url("**/rule/**", timeout=WAIT)
         page.wait_for_selector(f"h1:has-text('{name.split()[0]}')", timeout=WAIT)
+        assert "/rule/" in page.url
         page.close()
 
 

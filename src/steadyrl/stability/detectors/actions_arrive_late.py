@@ -41,7 +41,7 @@ RULE = Detector(
     reads=(LAG, EFFECT),
     limits={"looks": 3, "effect": 0.1, "agree": 0.8, "always_from": 2.0},
     calibrated_on="2,000 random steps of CartPole, Pendulum, Acrobot and both MountainCars each: "
-    "0 in all of them; a point that is pushed with a delay of one to four steps: that delay",
+    "0 in all of them; a point that is pushed with a delay of one, two and four steps: that delay",
     detect=detect,
     traits=("acts",),
 )

@@ -38,7 +38,7 @@ RULE = Detector(
     reads=(NOISE,),
     limits={"looks": 3, "share": 0.8},
     calibrated_on="2,000 random steps of Pendulum and MountainCarContinuous: 0.01 and 0.07; a "
-    "point that is paid by where it is, with noise of 0.1 and of 10 times that: 0.01 and 0.99",
+    "point that is paid by where it is, with noise of ten times that: 0.99",
     detect=detect,
     traits=("acts",),
 )
