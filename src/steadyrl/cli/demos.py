@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from steadyrl.core.errors import ConfigError
+from steadyrl.core.numbers import amount
 
 EPILOG = """\
 inspect  counts, ranges, constant components, zero actions, duplicates, outliers, gaps in time,
@@ -76,7 +77,7 @@ def _replay(arguments: argparse.Namespace) -> int:
         return 0
     sys.stdout.write(f"{found.verdict}: {found.because}\n")
     for name, value in found.returns.items():
-        sys.stdout.write(f"  return, {name}: {value:,.4g}\n")
+        sys.stdout.write(f"  return, {name}: {amount(value)}\n")
     sys.stdout.write(f"page: {output}\n")
     return 0
 

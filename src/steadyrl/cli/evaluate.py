@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steadyrl.core.errors import ConfigError
+from steadyrl.core.numbers import amount
 
 if TYPE_CHECKING:
     from steadyrl.experiments.evaluation import Evaluated
@@ -85,14 +86,15 @@ def wanted_actions(arguments: argparse.Namespace) -> bool | None:
 def _print(found: Evaluated) -> None:
     told = found.to_json()
     interval = told["interval"]
-    sure = f" [{interval[0]:,.4g}, {interval[1]:,.4g}]" if interval else ""
+    sure = f" [{amount(interval[0])}, {amount(interval[1])}]" if interval else ""
     sys.stdout.write(
-        f"{found.run}: return {found.mean:,.4g}{sure} over {told['episodes']} episodes of "
+        f"{found.run}: return {amount(found.mean)}{sure} over {told['episodes']} episodes of "
         f"{found.environment}\n"
-        f"  returns {told['return_min']:,.4g} to {told['return_max']:,.4g}, median "
-        f"{told['return_median']:,.4g}; lengths {told['length_min']:,} to {told['length_max']:,}, "
-        f"mean {told['length_mean']:,.4g}; {told['terminated_share']:.0%} terminated\n"
+        f"  returns {amount(told['return_min'])} to {amount(told['return_max'])}, median "
+        f"{amount(told['return_median'])}; lengths {told['length_min']:,} to "
+        f"{told['length_max']:,}, mean {amount(told['length_mean'])}; "
+        f"{told['terminated_share']:.0%} terminated\n"
     )
     worst = sorted(told["by_seed"], key=lambda episode: episode["return"])[:3]
-    seeds = ", ".join(f"{episode['seed']} ({episode['return']:,.4g})" for episode in worst)
+    seeds = ", ".join(f"{episode['seed']} ({amount(episode['return'])})" for episode in worst)
     sys.stdout.write(f"  worst seeds: {seeds}\n")

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from steadyrl.cli.evaluate import add_policy_flags, wanted_actions
+from steadyrl.core.numbers import amount
 
 EPILOG = """\
 Without --video the environment draws on the screen. A film needs no screen; it does need
@@ -37,7 +38,7 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     def tell(shown: Shown) -> None:
         ended = "" if shown.ended else " (cut off)"
         sys.stderr.write(
-            f"seed {shown.seed}: return {shown.total:,.4g} in {shown.length:,} steps{ended}\n"
+            f"seed {shown.seed}: return {amount(shown.total)} in {shown.length:,} steps{ended}\n"
         )
 
     policy = load_policy(arguments.run, arguments.checkpoint)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from steadyrl.core.errors import ConfigError
+from steadyrl.core.numbers import amount
 from steadyrl.core.records import without_nan
 from steadyrl.core.run_config import RunConfig
 from steadyrl.experiments.executor import HERE, Executor
@@ -120,7 +121,7 @@ def compare(
         for outcome in run_trials(trials, executor):
             history = replace(read_history(outcome), path=relative_to(folder, outcome.path))
             histories[owner[outcome.name]].append(history)
-            say(f"  {outcome.name}: return {outcome.final_return:,.4g}, {outcome.status}")
+            say(f"  {outcome.name}: return {amount(outcome.final_return)}, {outcome.status}")
         done = look
         result = judge_arms(histories, threshold=threshold, test=test)
         result.planned = planned

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from steadyrl.core.errors import ConfigError
+from steadyrl.core.numbers import amount
 from steadyrl.core.records import without_nan
 from steadyrl.core.run_config import RunConfig
 from steadyrl.experiments.executor import HERE, Executor
@@ -158,7 +159,7 @@ def _try_rung(
         with closing(run_trials(trials, executor)) as finished:
             for outcome in finished:
                 outcomes[by_name[outcome.name]] = outcome
-                say(f"  {outcome.name}: return {outcome.final_return:,.4g}, {outcome.status}")
+                say(f"  {outcome.name}: return {amount(outcome.final_return)}, {outcome.status}")
                 if outcome.not_finite:
                     break  # at once: nothing that the other seeds do can save this rung
         tried = _judge_rung(config, size, gates, outcomes, passed, look)
@@ -271,7 +272,7 @@ def _recommend(ladder: Ladder, config: RunConfig, folder: Path) -> None:
     chosen = min(level, key=lambda rung: rung.minutes)
     ladder.recommended = chosen.batch_size
     ladder.message = (
-        f"batch {chosen.batch_size:,}: passed every gate, return {chosen.final_return:,.4g}, "
+        f"batch {chosen.batch_size:,}: passed every gate, return {amount(chosen.final_return)}, "
         f"{chosen.minutes:.1f} minutes for the budget"
     )
     patched = _at(config, chosen.batch_size)

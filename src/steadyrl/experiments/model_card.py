@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from steadyrl.core.numbers import amount
 from steadyrl.core.run_config import RunConfig
 from steadyrl.judging import judge
 from steadyrl.store.reader import RunReader
@@ -105,7 +106,7 @@ def card(run: Path, config: RunConfig, chosen: str, body: list[str]) -> str:
 
 
 def _number(value: Any) -> str:
-    return f"{value:,.5g}" if isinstance(value, int | float) else "not evaluated"
+    return amount(value, 5) if isinstance(value, int | float) else "not evaluated"
 
 
 def _versions() -> str:

@@ -11,6 +11,7 @@ import numpy as np
 
 from steadyrl.algorithms.common.training import Training, prepare
 from steadyrl.core.errors import SteadyError
+from steadyrl.core.numbers import amount
 from steadyrl.core.run_config import EnvironmentConfig, RunConfig
 from steadyrl.core.traits import Trait
 from steadyrl.environments.contract import ContractWarning
@@ -144,8 +145,8 @@ def _termination_incentive(envs: Envs, rewards: np.ndarray, config: RunConfig) -
             "P003",
             "early-end-may-pay",
             "warning",
-            f"all rewards of random play are negative (median {-step_cost:,.4g}), all "
-            f"{len(failed)} episodes terminated, and no end cost more than {worst:,.4g}",
+            f"all rewards of random play are negative (median {amount(-step_cost)}), all "
+            f"{len(failed)} episodes terminated, and no end cost more than {amount(worst)}",
             "If ending an episode is failure, failing at once is the best policy here.",
             f"{penalty}, or reward survival.",
         )

@@ -16,6 +16,7 @@ from typing import Any
 
 from steadyrl.core.errors import TrainingDiverged
 from steadyrl.core.final import final_mean
+from steadyrl.core.numbers import amount
 from steadyrl.core.records import Finding
 from steadyrl.core.run_config import RunConfig
 from steadyrl.core.traits import RETURN, Score
@@ -69,7 +70,7 @@ class Outcome:
         if not math.isfinite(self.final_return):
             return "ended before it was evaluated"
         if math.isfinite(self.final_length):
-            return f"return {self.final_return:,.4g}, episodes of {self.final_length:,.0f} steps"
+            return f"return {amount(self.final_return)}, episodes of {self.final_length:,.0f} steps"
         sign = 1.0 if self.score.higher_is_better else -1.0
         return f"{self.score.name} {sign * self.final_return:.3g}"
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from steadyrl.core.numbers import amount
+
 BLOCKS = " ▁▂▃▄▅▆▇█"
 BROKEN = "×"  # a value that is no number
 
@@ -17,7 +19,7 @@ def curve(
     series = np.asarray(values, dtype=float)
     finite = np.where(np.isfinite(series), series, np.nan)
     low, high = float(np.nanmin(finite)), float(np.nanmax(finite))
-    labels = {0: f"{high:,.4g}", height - 1: f"{low:,.4g}"}
+    labels = {0: amount(high), height - 1: f"{amount(low)}"}
     margin = max(map(len, labels.values()))
     at = np.linspace(0, len(series) - 1, min(width - margin - 2, max(len(series) * 4, 32)))
     drawn = np.interp(at, np.arange(len(series)), finite)

@@ -9,7 +9,9 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape as plain
 
+from steadyrl.core.numbers import amount
 from steadyrl.report.fitting import print_table, say
+from steadyrl.report.numbers import figure
 from steadyrl.viewer.frame import write_page
 from steadyrl.views.pages import Block, Page, chart, charts, table
 
@@ -66,8 +68,8 @@ def _learning(story: dict[str, Any]) -> list[tuple[str, ...]]:
         (
             arm["name"],
             str(arm["seeds"]),
-            _estimate(arm["final"], ",.4g"),
-            _estimate(arm["area"], ",.4g"),
+            _estimate(arm["final"]),
+            _estimate(arm["area"]),
             "never" if arm["time_to_threshold"] is None else f"{arm['time_to_threshold']:,.0f}",
         )
         for arm in story["arms"]
@@ -81,7 +83,7 @@ def _steadiness(story: dict[str, Any]) -> list[tuple[str, ...]]:
             f"{arm['collapse_rate']:.0%}",
             f"{arm['sick_rate']:.0%}",
             "-" if arm["worst_drawdown"] is None else f"{arm['worst_drawdown']:.0%}",
-            f"{arm['seed_spread']:,.3g}",
+            amount(arm["seed_spread"], 3),
             f"{arm['seconds']:,.1f}",
             f"{arm['taken']:,}",
         )
@@ -94,7 +96,7 @@ def _contrasts(story: dict[str, Any]) -> list[tuple[str, ...]]:
         (
             contrast["name"],
             contrast["reference"],
-            _estimate(contrast["difference"], ",.4g"),
+            _estimate(contrast["difference"]),
             f"{contrast['improvement']:.0%}",
             f"{contrast['p_value']:.2g}",
             f"{contrast['allowed']:.2g}",
@@ -120,9 +122,9 @@ def _curves(story: dict[str, Any]) -> Block:
     return chart("Return", series, about=about)
 
 
-def _estimate(record: dict[str, Any], spec: str) -> str:
+def _estimate(record: dict[str, Any]) -> str:
     if record["value"] is None:
         return "-"
     if record["low"] is None or record["high"] is None:
-        return f"{record['value']:{spec}} (too few seeds)"
-    return f"{record['value']:{spec}} ({record['low']:{spec}} to {record['high']:{spec}})"
+        return f"{figure(record['value'])} (too few seeds)"
+    return f"{figure(record['value'])} ({figure(record['low'])} to {figure(record['high'])})"

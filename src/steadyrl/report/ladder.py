@@ -11,7 +11,7 @@ from rich.markup import escape as plain
 
 from steadyrl.report.fitting import print_table, say
 from steadyrl.report.html import view_runs
-from steadyrl.report.numbers import number
+from steadyrl.report.numbers import figure, number
 from steadyrl.store.paths import resolve
 from steadyrl.store.reader import RunReader
 from steadyrl.viewer.frame import write_page
@@ -95,8 +95,8 @@ def _rows(story: dict[str, Any]) -> list[tuple[str, ...]]:
                 used,
                 number(rung["samples_per_second"], ",.0f"),
                 f"{number(rung['minutes'], '.1f')} min",
-                f"{number(returns['value'], ',.3g')} ({number(returns['low'], ',.3g')} to "
-                f"{number(returns['high'], ',.3g')})",
+                f"{figure(returns['value'], 3)} ({figure(returns['low'], 3)} to "
+                f"{figure(returns['high'], 3)})",
                 number(length["value"], ",.0f"),
                 rung["decision"],
                 _advice(rung, story["recommended"]),
@@ -113,7 +113,7 @@ def _advice(rung: dict[str, Any], recommended: int | None) -> str:
 
 def _failed(rung: dict[str, Any]) -> str:
     failed = [gate for gate in rung["gates"] if gate["answer"] == "retreat"]
-    return "; ".join(f"{gate['measure']} = {number(gate['value'], ',.4g')}" for gate in failed)
+    return "; ".join(f"{gate['measure']} = {figure(gate['value'])}" for gate in failed)
 
 
 def _charts(story: dict[str, Any]) -> list[Block]:

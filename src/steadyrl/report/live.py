@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from rich.text import Text
 
+from steadyrl.core.numbers import amount
 from steadyrl.core.records import SEVERITIES, Severity
 from steadyrl.report.blocks import BROKEN, sparkline
 from steadyrl.report.findings import COLORS
@@ -47,7 +48,7 @@ def _progress(run: UnderWay, width: int) -> list[Text]:
     bar = max(8, min(40, width - 1 - len(count)))
     done = round(share * bar)
     line = Text.assemble(("━" * done, "green"), ("━" * (bar - done), "dim"), count)
-    rate = "" if math.isnan(run.rate) else f"{run.rate:,.4g} per second   "
+    rate = "" if math.isnan(run.rate) else f"{amount(run.rate)} per second   "
     times = f"{rate}for {clock(run.elapsed)}   left {clock(run.left)}"
     return [line, Text(times)]
 
@@ -64,7 +65,7 @@ def _signal(called: str, course: Course, taken: int, width: int) -> Text:
     drawn = Text(row, style="cyan")
     drawn.highlight_words([BROKEN], style="red")
     line = Text(f"{called:<{LABEL}.{LABEL}}").append_text(drawn)
-    line.append(f" {course.latest:,.4g}", style="" if math.isfinite(course.latest) else "red")
+    line.append(f" {amount(course.latest)}", style="" if math.isfinite(course.latest) else "red")
     return line
 
 

@@ -10,9 +10,10 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape as plain
 
+from steadyrl.core.numbers import amount
 from steadyrl.report.fitting import EVIDENCE, print_table, say
 from steadyrl.report.html import view_runs
-from steadyrl.report.numbers import number
+from steadyrl.report.numbers import figure, number
 from steadyrl.store.paths import resolve
 from steadyrl.store.reader import RunReader
 from steadyrl.viewer.frame import write_page
@@ -84,8 +85,7 @@ def hypotheses(story: dict[str, Any]) -> list[str]:
                 else (f"episodes of {number(row['final_length'], ',.0f')} steps, ")
             )
             said.append(
-                f"{row['name']} {verdict}: {length}"
-                f"{_score(story)} {number(row['final_return'], ',.4g')}"
+                f"{row['name']} {verdict}: {length}{_score(story)} {figure(row['final_return'])}"
             )
     return said
 
@@ -176,7 +176,7 @@ def _proved(story: dict[str, Any]) -> str:
         return ""
     return (
         f"Fixed and proved: with the change the {story['measure']} is "
-        f"{medians['after']:,.4g} instead of {medians['before']:,.4g} "
+        f"{amount(medians['after'])} instead of {amount(medians['before'])} "
         f"(medians of {len(story['verified'])} fresh seeds)."
     )
 
@@ -227,7 +227,7 @@ def _result(row: dict[str, Any], played: bool = True) -> tuple[str, ...]:
     calm = row["status"] == "finished" and not sick
     state = "nothing severe" if calm else f"{row['status']} {sick}"
     length = (f"{number(row['final_length'], ',.0f')}",) if played else ()
-    return (f"{number(row['final_return'], ',.4g')}", *length, state)
+    return (f"{figure(row['final_return'])}", *length, state)
 
 
 def _print_verified(story: dict[str, Any], console: Console) -> None:
@@ -236,7 +236,7 @@ def _print_verified(story: dict[str, Any], console: Console) -> None:
 
     def told(side: dict[str, Any]) -> str:
         length = f", {number(side['final_length'], ',.0f')}" if played else ""
-        return f"{number(side['final_return'], ',.4g')}{length}"
+        return f"{figure(side['final_return'])}{length}"
 
     rows = [
         (plain(str(row["seed"])), told(row["before"]), told(row["after"]), _yes(row["better"]))

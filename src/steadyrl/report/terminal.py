@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
+from steadyrl.core.numbers import amount
 from steadyrl.core.records import Step
 from steadyrl.judging import judge
 from steadyrl.report.answers import answers
@@ -54,9 +55,9 @@ def _facts(
     yield unit.many, f"{summary.get('taken', 0):,} in {summary.get('seconds', 0):,} s"
     if evaluated:
         final = evaluated[-1].signals
-        said = f"{final['eval.return_mean']:,.4g} ± {final['eval.return_std']:,.3g}"
+        said = f"{amount(final['eval.return_mean'])} ± {amount(final['eval.return_std'], 3)}"
         if "eval.length_mean" in final:
             said += f", episodes of {final['eval.length_mean']:,.0f} steps"
         yield "last evaluation", said
-        yield "best evaluation", f"{summary.get('best_return', float('nan')):,.4g}"
+        yield "best evaluation", amount(summary.get("best_return", float("nan")))
     yield from ((f"right {when}", right) for when, right in answers(steps))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from steadyrl.core.numbers import amount
 from steadyrl.core.records import Finding, Step
 from steadyrl.core.run_config import RunConfig
 from steadyrl.maths.robust import Floats, median, trend
@@ -119,7 +120,7 @@ def _not_falling(record: Record) -> Answer:
         return Answer(None, f"{len(values)} evaluations: too few to tell")
     upward = trend(values)
     falls = upward.slope < 0 and upward.p_value < 0.05
-    return Answer(not falls, f"{values[0]:,.4g} to {values[-1]:,.4g}")
+    return Answer(not falls, f"{amount(values[0])} to {amount(values[-1])}")
 
 
 def _rises(record: Record) -> Answer | None:
@@ -132,7 +133,7 @@ def _rises(record: Record) -> Answer | None:
     if len(values) < 3 or not len(before):
         return Answer(None, f"{len(values)} evaluations: too few to tell")
     first, best = median(before), median(values[-3:])
-    return Answer(best > first, f"{first:,.4g} early, {best:,.4g} at the phase's end")
+    return Answer(best > first, f"{amount(first)} early, {amount(best)} at the phase's end")
 
 
 def _holds(record: Record) -> Answer:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from steadyrl.core.numbers import amount
 from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.course import FEWEST
 from steadyrl.stability.references import Reference
@@ -47,13 +48,13 @@ def not_learned(standing: Standing, known: Reference | None = None) -> list[str]
     if standing.values < FEWEST:
         return [f"the {standing.score} has {standing.values} values, {FEWEST} are needed"]
     if known is not None and known.at_random:
-        return [f"{standing.last:,.4g} is about what a random policy gets ({known.random:,.4g})"]
+        return [
+            f"{amount(standing.last)} is about what a random policy gets ({amount(known.random)})"
+        ]
     if standing.learned == "yes":
         return []
-    return [
-        f"the {standing.score} ends at {standing.last:,.4g} and began at {standing.first:,.4g}: "
-        "not clearly better"
-    ]
+    began, ends = amount(standing.first), amount(standing.last)
+    return [f"the {standing.score} ends at {ends} and began at {began}: not clearly better"]
 
 
 def values_seen(rule: Detector, window: Window) -> int:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from steadyrl.core.numbers import amount
 from steadyrl.maths.robust import median
 from steadyrl.stability.rules import Sighting
 
@@ -204,4 +205,4 @@ def large_reward(seen: Examined) -> Sighting | None:
     largest = float(np.abs(seen.rewards).max()) if len(seen.rewards) else 0.0
     if not math.isfinite(largest) or largest <= LARGE:
         return None
-    return Sighting(f"rewards reach {largest:,.4g} in size", {"largest": largest})
+    return Sighting(f"rewards reach {amount(largest)} in size", {"largest": largest})

@@ -17,6 +17,7 @@ from functools import cache
 from importlib import resources
 
 from steadyrl.core.choices import Family
+from steadyrl.core.numbers import amount
 
 SOURCE = "SB3 zoo"
 RANDOM: Mapping[str, float] = {
@@ -65,8 +66,8 @@ class Reference:
     def sentence(self) -> str:
         """In words, with the source named."""
         origin = "a random policy" if self.measured else "its own first episodes"
-        way = f"{max(self.share, 0.0):.0%} of the way from {origin} ({self.random:,.4g})"
-        return f"{way} to {self.reached:,.4g}, {self.by}"
+        way = f"{max(self.share, 0.0):.0%} of the way from {origin} ({amount(self.random)})"
+        return f"{way} to {amount(self.reached)}, {self.by}"
 
     @property
     def at_random(self) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from steadyrl.core.numbers import amount
 from steadyrl.core.records import Finding, number_to_json
 from steadyrl.core.traits import Unit
 from steadyrl.stability.course import FEWEST, Course, Dip, Learned
@@ -52,8 +53,8 @@ class Standing:
             "cannot tell": "whether it learned cannot be told",
         }[self.learned]
         return (
-            f"{self.score} {self.first:,.4g} at first, {self.best:,.4g} at best, "
-            f"{self.last:,.4g} at last ({self.values:,} values): {said}"
+            f"{self.score} {amount(self.first)} at first, {amount(self.best)} at best, "
+            f"{amount(self.last)} at last ({self.values:,} values): {said}"
         )
 
     def told_dips(self, unit: Unit) -> list[str]:

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from steadyrl.core.numbers import amount
+
 Story = Mapping[str, Any]
 
 FIELDS = {"return": "final_return", "episode length": "final_length"}
@@ -130,4 +132,4 @@ def _called(field: str, row: Story) -> str:
 
 
 def _figure(value: Any) -> str:
-    return f"{value:,.4g}" if isinstance(value, int | float) else "-"
+    return amount(value) if isinstance(value, int | float) else "-"

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from steadyrl.core.numbers import amount
 from steadyrl.core.records import Finding, told_change
 from steadyrl.stability.diagnose import deciding
 from steadyrl.verdict import Verdict
@@ -151,4 +152,6 @@ def _capital(text: str) -> str:
 
 
 def _number(value: Any) -> str:
-    return f"{value:,.5g}" if isinstance(value, int | float) else str(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    return amount(value) if isinstance(value, float) else str(value)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from steadyrl.core.numbers import amount
 from steadyrl.core.presets import load_config
 from steadyrl.experiments.executor import Executor
 from steadyrl.experiments.studies.study import Conclusion, Decided, Say, Study, StudyResult, run_all
@@ -68,7 +69,7 @@ def run(folder: Path, seeds: int, quick: bool, executor: Executor, say: Say) -> 
         (
             factor,
             f"{np.mean([o.final_length for o in group]):,.0f}",
-            f"{np.mean([o.reward_per_step for o in group]):,.4g}",
+            amount(np.mean([o.reward_per_step for o in group])),
             f"{sum(not o.healthy for o in group)} of {len(group)}",
             f"{sum(healed[factor])} of {len(group)}",
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from steadyrl.core.numbers import amount
 from steadyrl.stability.rules import Case, Cause, Weight
 
 
@@ -17,7 +18,7 @@ def weigh(case: Case) -> Weight:
     reasons = [finding.message]
     against, confidence = [], 0.45
     if not math.isnan(largest):
-        reasons.append(f"rewards reach {largest * scale:,.4g} as the critic sees them")
+        reasons.append(f"rewards reach {amount(largest * scale)} as the critic sees them")
     ratio = case.window.highest("q.bound_ratio")
     if ratio <= 1.0:
         reasons.append(f"|Q| stays within its bound ({ratio:.2g}): it is scale, not divergence")

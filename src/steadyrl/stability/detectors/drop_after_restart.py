@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from steadyrl.core.numbers import amount
 from steadyrl.maths.robust import median
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window, called, evaluation_noise, objective
@@ -23,7 +24,8 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     if not was - now > max(limits["share"] * gained, limits["noise"] * evaluation_noise(window)):
         return None
     return Sighting(
-        f"the {called(name)} fell from {was:,.4g} to {now:,.4g} when the program was started again",
+        f"the {called(name)} fell from {amount(was)} to {amount(now)} when the program was started "
+        "again",
         {"before": was, "after": now},
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from steadyrl.core.numbers import amount
 from steadyrl.maths.robust import median
 from steadyrl.stability.bands import at_least
 from steadyrl.stability.rules import Detector, Sighting
@@ -25,7 +26,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     of, signal, share = left
     return Sighting(
         f"the policy has {share:.1%} of its {of} left, and the "
-        f"{called(name)} is {recent:,.4g} ({start:,.4g} at first)",
+        f"{called(name)} is {amount(recent)} ({amount(start)} at first)",
         {signal: window.latest(signal), name: recent},
     )
 

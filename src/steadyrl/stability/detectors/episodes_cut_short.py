@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from steadyrl.core.numbers import amount
 from steadyrl.maths.robust import median
 from steadyrl.stability.bands import Band
 from steadyrl.stability.rules import Detector, Sighting
@@ -40,7 +41,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     held = held or window.progress >= limits["late"]  # no beginning's dip any more
     return Sighting(
         f"episodes end after {latest:.0f} steps ({best:.0f} at best, {first:.0f} at first) and a "
-        f"step's reward is {now:,.4g} ({before:,.4g} at first)",
+        f"step's reward is {amount(now)} ({amount(before)} at first)",
         {"rollout.length_mean": latest, "best": best, "first": first, "reward_per_step": now},
         severity="severe" if held else "warning",
     )

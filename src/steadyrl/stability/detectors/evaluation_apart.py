@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from steadyrl.core.numbers import amount
 from steadyrl.stability.course import FEWEST
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import EPISODES, TRAINING_RETURN, Window
@@ -29,8 +30,8 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     if gap < max(limits["gap"] * gain, limits["over_spread"] * spread):
         return None
     return Sighting(
-        f"training episodes went from {training.start:,.4g} to {training.final:,.4g}, "
-        f"evaluations from {evaluated.start:,.4g} to {evaluated.final:,.4g}",
+        f"training episodes went from {amount(training.start)} to {amount(training.final)}, "
+        f"evaluations from {amount(evaluated.start)} to {amount(evaluated.final)}",
         {TRAINING_RETURN: training.final, EVALUATION: evaluated.final, "gap": gap},
     )
 

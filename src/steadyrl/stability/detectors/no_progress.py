@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from steadyrl.core.numbers import amount
 from steadyrl.maths.robust import median, trend
 from steadyrl.stability.rewards import has_risen, is_solved
 from steadyrl.stability.rules import Detector, Sighting
@@ -58,8 +59,8 @@ def _at_the_end(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     noise = course.noise
     constant = " and never anything else" if not float(np.ptp(course.means)) else ""
     return Sighting(
-        f"the {called(name)} ends at {course.final:,.4g}{constant}; it began at "
-        f"{course.start:,.4g}, and chance alone moves it by {noise:,.2g}",
+        f"the {called(name)} ends at {amount(course.final)}{constant}; it began at "
+        f"{amount(course.start)}, and chance alone moves it by {amount(noise, 2)}",
         {"start": course.start, name: course.final, "noise": noise},
     )
 
@@ -82,7 +83,7 @@ def _stands_still(window: Window, name: str, limits: Mapping[str, float]) -> Sig
     if upward.slope > 0 and upward.p_value < limits["p_value"]:
         return None
     return Sighting(
-        f"{window.so_far} the {called(name)} is {recent:,.4g}; it began at {start:,.4g}",
+        f"{window.so_far} the {called(name)} is {amount(recent)}; it began at {amount(start)}",
         {"start": start, name: recent, "noise": noise, "p_value": upward.p_value},
     )
 

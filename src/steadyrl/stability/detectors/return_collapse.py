@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from steadyrl.core.numbers import amount
 from steadyrl.maths.robust import median, page_hinkley_drop
 from steadyrl.stability.bands import Band
 from steadyrl.stability.course import FEWEST
@@ -109,7 +110,7 @@ def _sighting(
     lost = (best - latest) / (best - start)
     said = f"{lost:.0%} of the gain is lost" if lost <= 1 else "below where it began"
     return Sighting(
-        f"the {called(name)} fell from {best:,.4g} to {latest:,.4g}: {said}",
+        f"the {called(name)} fell from {amount(best)} to {amount(latest)}: {said}",
         {"best": best, name: latest, "lost": lost, **also},
         severity="severe" if severe else "warning",
     )

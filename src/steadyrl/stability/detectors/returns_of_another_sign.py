@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from steadyrl.core.numbers import amount
 from steadyrl.stability.references import sign_of
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import TRAINING_RETURN, Window
@@ -20,8 +21,8 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
         if sign * window.highest(name) < 0 and sign * window.lowest(name) < 0:
             usual = "positive" if sign > 0 else "negative"
             return Sighting(
-                f"the return is {window.latest(name):,.4g}; in {window.environment} every return "
-                f"from a random policy's to the best known is {usual}",
+                f"the return is {amount(window.latest(name))}; in {window.environment} every "
+                f"return from a random policy's to the best known is {usual}",
                 {name: window.latest(name)},
             )
     return None

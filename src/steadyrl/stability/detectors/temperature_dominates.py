@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from steadyrl.core.numbers import amount
 from steadyrl.maths.robust import median
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.standing import learned, standing
@@ -22,7 +23,8 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     if not weight > limits["times"] * earned:
         return None
     return Sighting(
-        f"the entropy weight is {weight:,.3g}; a step's reward is {earned:,.3g} in size",
+        f"the entropy weight is {amount(weight, 3)}; a step's reward is "
+        f"{amount(earned, 3)} in size",
         {WEIGHT: weight, "reward_per_step": earned},
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from steadyrl.core.numbers import amount
 from steadyrl.maths.robust import median
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import Window
@@ -23,8 +24,8 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     if not max(loss, highest) > limits["loss"] or not share < limits["share"]:
         return None
     return Sighting(
-        f"the value loss is {max(loss, highest):,.2g} and the values explain {share:.2f} of the "
-        "returns' variance",
+        f"the value loss is {amount(max(loss, highest), 2)} and the values explain {share:.2f} of "
+        "the returns' variance",
         {"value.loss": max(loss, highest), "value.explained_variance": share},
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from steadyrl.core.numbers import amount
 from steadyrl.maths.robust import median
 from steadyrl.stability.bands import within
 from steadyrl.stability.rules import Detector, Sighting
@@ -25,7 +26,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     if scale <= limits["scale"]:
         return None
     return Sighting(
-        f"TD targets have the scale {scale:.3g}; networks are built for values around 1",
+        f"TD targets have the scale {amount(scale, 3)}; networks are built for values around 1",
         {"td.target_std": float(spreads[-1]), "q.mean": window.latest("q.mean")},
     )
 

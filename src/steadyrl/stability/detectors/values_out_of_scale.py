@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from steadyrl.core.numbers import amount
 from steadyrl.maths.robust import median
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import TRAINING_RETURN, Floats, Window
@@ -27,7 +28,8 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     if not largest > 0 or not value > limits["times"] * beyond * largest:
         return None
     return Sighting(
-        f"the mean action value is {value:,.3g} in size; no return was larger than {largest:,.4g}",
+        f"the mean action value is {amount(value, 3)} in size; no return was larger than "
+        f"{amount(largest)}",
         {"q.mean": value, "largest": largest},
     )
 
