@@ -27,6 +27,7 @@ from steadyrl.core.errors import (
     memory_errors,
 )
 from steadyrl.core.launch import launched
+from steadyrl.core.machine import made_with
 from steadyrl.core.records import RunSummary
 from steadyrl.core.run_config import RunConfig
 from steadyrl.core.seeding import Generators
@@ -54,7 +55,7 @@ def train(
         return _followed(config)
     path = directory or Path("runs") / default_name(config)
     with _begun(path, config, numbered=numbered or directory is None) as (training, store):
-        store.append_event("started", 0, seed=config.seed, guard=guard)
+        store.append_event("started", 0, seed=config.seed, guard=guard, **made_with())
         _save_beginning(training, store, step=0, good=True)
         return drive(training, store, guard=guard, observers=observers), store.path
 
@@ -85,7 +86,7 @@ def resume(
                 store.append_event(DAMAGE, step, problem=problem)
             for problem in problems:
                 store.append_event("checkpoint skipped", step, problem=problem)
-            store.append_event("resumed", step)
+            store.append_event("resumed", step, **made_with())
             acted = _apply(training, changes, step, acted)
             guard = guard or _recorded_guard(store)
             return drive(training, store, guard=guard, observers=observers, acted=acted)
@@ -114,7 +115,8 @@ def fork(
         state["learner"]["parts"]["generators"] = Generators(config.seed).state_dict()
     state["config"] = {"now": config.plain(), "changes": []}
     with _begun(directory, config, state=state) as (training, store):
-        store.append_event("forked", step, source=str(source), changes=dict(changes), guard=guard)
+        told = {"source": str(source), "changes": dict(changes), "guard": guard}
+        store.append_event("forked", step, **told, **made_with())
         # Its past is its parent's: detectors compare a run with itself, and must know how it was.
         for past in parent.steps():
             if past.index <= step:

@@ -116,7 +116,9 @@ def test_a_proof_needs_runs_that_chance_does_not_set_apart() -> None:
     proof = _proof(after, before)
     assert proof.holds
     assert proof.p_value == pytest.approx(1 / 70)
-    assert proof.statement == "better and healthy on 4 of 4 fresh seeds, p = 0.014 (return)"
+    assert (
+        proof.statement == "better, and nothing severe, on 4 of 4 fresh seeds, p = 0.014 (return)"
+    )
     three = _proof(after[:3], before[:3])
     assert three.holds
     assert three.p_value == pytest.approx(1 / 20)

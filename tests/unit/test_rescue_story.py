@@ -88,7 +88,7 @@ def test_a_remedy_that_works_on_every_fresh_seed_is_verified(lab: Lab, tmp_path:
     story = written(folder)
     assert (result.status, story["status"]) == ("verified", "verified")
     assert story["message"] == (
-        f"{REMEDY}: better and healthy on 4 of 4 fresh seeds, p = 0.014 (return)"
+        f"{REMEDY}: better, and nothing severe, on 4 of 4 fresh seeds, p = 0.014 (return)"
     )
     assert (story["measure"], story["p_value"]) == ("return", pytest.approx(1 / 70))
     assert story["chosen"]["changes"] == {"learning_rate": 0.0001}
@@ -116,7 +116,7 @@ def test_a_remedy_that_fails_on_fresh_seeds_is_not_verified(lab: Lab, tmp_path: 
     assert lab.rescue(tmp_path / "out").status == "not verified"
     story = written(tmp_path / "out")
     assert story["status"] == "not verified"
-    assert "better and healthy on 0 of 4 fresh seeds" in story["message"]
+    assert "better, and nothing severe, on 0 of 4 fresh seeds" in story["message"]
     assert [row["better"] for row in story["verified"]] == 4 * [False]
     assert (tmp_path / "out" / "rescued.yaml").read_text().startswith("# not verified: R301")
 
@@ -214,7 +214,7 @@ def test_the_rescued_config_says_why_and_is_the_config_with_the_change(
     file = tmp_path / "out" / "rescued.yaml"
     assert load_config(file) == config_of_run(learning_rate=0.0001)
     told = [line for line in file.read_text().splitlines() if line.startswith("#")]
-    assert told[0].startswith(f"# verified: {REMEDY}: better and healthy on 4 of 4")
+    assert told[0].startswith(f"# verified: {REMEDY}: better, and nothing severe, on 4 of 4")
     assert told[1] == "# cause: C201 learning-rate-too-high"
     assert told[2].startswith("# learning-rate-too-high: ")
     assert told[3:] == ["# changed:", "#   learning_rate: 0.001 -> 0.0001"]

@@ -8,10 +8,15 @@ from typing import Any
 
 from steadyrl.core.presets import parse_config
 from steadyrl.experiments.trials import Outcome, read_outcome
+from steadyrl.judging import open_run
 from steadyrl.report import rescue
 from steadyrl.run import train
 from steadyrl.store.reader import RunReader
 from steadyrl.views.proof import proof_tree
+from steadyrl.views.rescued import causes_told, told_rescue
+from steadyrl.views.run import run_view
+from tests.rules.traces import TRACES
+from tests.unit.test_judging import recorded
 
 
 def _row(name: str, *, severe: tuple[str, ...] = (), length: float | None = 10.0) -> dict[str, Any]:
@@ -41,12 +46,57 @@ def _story(**changes: Any) -> dict[str, Any]:
 
 def test_the_cause_whose_remedy_was_chosen_is_told_first() -> None:
     chosen = {"origin": "C203 reward-scale-too-large"}
-    assert rescue.causes_told(_story())[0]["cause"] == "C201"
-    assert rescue.causes_told(_story(chosen=chosen))[0]["cause"] == "C203"
+    assert causes_told(_story())[0]["cause"] == "C201"
+    assert causes_told(_story(chosen=chosen))[0]["cause"] == "C203"
+
+
+def _verified() -> dict[str, Any]:
+    sick = {**_row("seed", severe=("D010",), length=19.13), "run": "before"}
+    well = {**_row("seed", length=1000.0), "run": "after"}
+    found = {"severity": "severe", "message": "episodes end after 25 steps", "taken": 8400}
+    cause = {"cause": "C208", "name": "early-termination-pays", "confidence": 0.93}
+    evidence = {"evidence_for": [found["message"], "every reward is negative"]}
+    guess = {**_row("batch_size=1024"), "origin": "asked for", "run": "guess"}
+    chance = {**_row("R313 twin-critics"), "origin": "random fix", "run": "chance"}
+    return _story(
+        message="R306: better",
+        findings=[found],
+        diagnoses=[{**cause, **evidence, "evidence_against": []}],
+        chosen={"name": "R306 termination-penalty", "changes": {"penalty": 75.0}},
+        tried=[{**guess, "changes": {}}, {**chance, "changes": {}}],
+        control=None,
+        measure="episode length",
+        p_value=0.05,
+        verified=[{"seed": 1, "before": sick, "after": well, "better": True}],
+    )
+
+
+def test_a_rescue_says_what_was_wrong_why_what_was_changed_and_how_it_is_proved() -> None:
+    assert told_rescue(_verified(), {}) == [
+        "Fixed and proved: episodes last 1,000 steps instead of 19 (medians of 1 fresh seeds).",
+        "What was wrong: episodes end after 25 steps.",
+        "Why: early termination pays (C208, confidence 0.93): every step costs and ending the "
+        "episode is free, so the best policy is to fail at once. Evidence: every reward is "
+        "negative.",
+        "What was changed: penalty - → 75 (R306 termination penalty).",
+        "Proof: better, and nothing severe, on 1 of 1 fresh seeds; chance alone would do that "
+        "with p = 0.05. What did not help: a random fix, batch_size=1024.",
+    ]
+
+
+def test_what_remains_after_a_rescue_is_said(tmp_path: Path) -> None:
+    warned = recorded(tmp_path / "after", TRACES["D004"][0])
+    told = told_rescue(_verified(), {"after": run_view(open_run(warned), "after")})
+    assert "a warning stands in 1 of the 1 runs with the fix: gradient spike (D004)" in told[-1]
+
+
+def test_a_finding_is_named_in_the_proof() -> None:
+    tree = proof_tree({**_verified(), "tried": []})
+    assert "found episodes cut short (D010)" in tree.fresh[0].beside
 
 
 def test_a_healthy_run_has_no_cause() -> None:
-    assert rescue.causes_told(_story(status="healthy", tried=[])) == []
+    assert causes_told(_story(status="healthy", tried=[])) == []
 
 
 def test_a_remedy_that_made_the_run_sick_is_not_advice() -> None:

@@ -17,7 +17,7 @@ from steadyrl.views.about import signal_of
 from steadyrl.views.bands import Along, bands_along
 from steadyrl.views.proof import proof_tree
 from steadyrl.views.run import RunView, run_view
-from steadyrl.views.wording import event_in_words, next_command, what
+from steadyrl.views.wording import event_in_words, next_command, what, why
 from tests.rules.traces import CUT_SHORT, TRACES, trace, trace_of
 from tests.unit.test_judging import acted, config_of_run, found, recorded
 
@@ -42,6 +42,25 @@ def test_the_first_sentence_says_what_and_since_when(tmp_path: Path) -> None:
     severe = next(f for f in verdict.findings if f.severity == "severe")
     assert verdict.headline == "sick"
     assert what(verdict).startswith(f"Sick since env step {severe.taken:,}: {severe.message}.")
+
+
+def test_why_says_the_cause_in_a_sentence_and_how_sure_it_is(tmp_path: Path) -> None:
+    told = why(judge(recorded(tmp_path / "run", COLLAPSED)))
+    assert "because early termination pays (C208, confidence 0." in told
+    assert "): every step costs and ending the episode is free, so" in told
+
+
+def test_the_first_sign_is_named(tmp_path: Path) -> None:
+    verdict = judge(recorded(tmp_path / "run", COLLAPSED))
+    assert what(verdict).endswith("First sign at env step 3,500: episodes cut short.")
+
+
+def test_what_it_was_recorded_with_is_shown(tmp_path: Path) -> None:
+    run = recorded(tmp_path / "run", trace())
+    begun = {"event": "resumed", "step": 2, "versions": "torch 9.9", "machine": "a desk, 2 cores"}
+    with (run / "events.jsonl").open("a") as file:
+        file.write(json.dumps(begun) + "\n")
+    assert view(run).made_with == ["torch 9.9 on a desk, 2 cores"]
 
 
 def test_the_next_command_is_one_that_can_be_typed(tmp_path: Path) -> None:
@@ -161,6 +180,9 @@ def test_events_are_told_in_words(tmp_path: Path) -> None:
     assert event_in_words({**event, "because": "asked"}) == "tau 0.1 -> 0.2, because asked"
     run = recorded(tmp_path / "run", trace(), found("D006", "warning"))
     assert any("D006" in one.text for one in view(run).events)
+    skipped = {"event": "checkpoint skipped", "step": 3, "problem": "step-2 is torn"}
+    assert event_in_words(skipped) == "checkpoint skipped: step-2 is torn"
+    assert event_in_words({"event": "odd", "a": 1, "b": None}) == "odd: a 1, b None"
 
 
 def test_settings_are_compared_with_the_nearest_preset(tmp_path: Path) -> None:

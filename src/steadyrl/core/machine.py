@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import psutil
@@ -65,6 +66,15 @@ def _gpu() -> dict[str, float]:
 def describe_machine() -> str:
     """Processor and cores: what a figure must be read with."""
     return f"{processor()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+
+
+def made_with() -> dict[str, str]:
+    """What a run's record keeps of where it was made: versions that matter, and the machine."""
+    found = [f"Python {platform.python_version()}"]
+    for name in ("steadyrl", "torch", "gymnasium", "numpy", "transformers"):
+        with suppress(PackageNotFoundError):
+            found.append(f"{name} {version(name)}")
+    return {"versions": ", ".join(found), "machine": f"{processor()}, {os.cpu_count()} cores"}
 
 
 def processor() -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import platform
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from steadyrl.core.machine import made_with
 from steadyrl.core.numbers import amount
 from steadyrl.core.run_config import RunConfig
 from steadyrl.judging import judge
@@ -100,20 +99,10 @@ def card(run: Path, config: RunConfig, chosen: str, body: list[str]) -> str:
         "",
         "## Made with",
         "",
-        f"{_versions()}, {datetime.now(UTC).date().isoformat()}",
+        f"{made_with()['versions']}, {datetime.now(UTC).date().isoformat()}",
     ]
     return "\n".join(lines) + "\n"
 
 
 def _number(value: Any) -> str:
     return amount(value, 5) if isinstance(value, int | float) else "not evaluated"
-
-
-def _versions() -> str:
-    found = [f"Python {platform.python_version()}"]
-    for name in ("steadyrl", "torch", "gymnasium", "numpy", "transformers"):
-        try:
-            found.append(f"{name} {version(name)}")
-        except PackageNotFoundError:
-            continue
-    return ", ".join(found)

@@ -61,9 +61,9 @@ class Proof:
     def statement(self) -> str:
         """What was seen, in words."""
         if len(self.after) < self.wanted:
-            return "a fresh run with the change was not healthy"
+            return "a fresh run with the change failed, or something severe was found in it"
         return (
-            f"better and healthy on {self.better} of {self.wanted} fresh seeds, "
+            f"better, and nothing severe, on {self.better} of {self.wanted} fresh seeds, "
             f"p = {self.p_value:.2g} ({self.measure})"
         )
 

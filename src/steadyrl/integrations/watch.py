@@ -27,7 +27,7 @@ from typing import Any, Self, TypeVar
 from steadyrl.core.choices import Family, Limits
 from steadyrl.core.errors import SteadyError
 from steadyrl.core.final import final_mean
-from steadyrl.core.machine import MachineMeter
+from steadyrl.core.machine import MachineMeter, made_with
 from steadyrl.core.records import Diagnosis, Finding, RunSummary, Step
 from steadyrl.integrations.about import About, config_of, say_on_stderr
 from steadyrl.integrations.intake import Intake
@@ -229,7 +229,7 @@ class Watch:
     def _begin(self, _store: RunWriter | None = None) -> None:
         self.path = claim_run_path(self.path)
         self._store = RunWriter.create(self.path, self.config)
-        self._store.append_event("started", 0, source=self.config.source)
+        self._store.append_event("started", 0, source=self.config.source, **made_with())
         self._machine = MachineMeter(self.path)
 
     def _begin_again(self, _store: RunWriter | None = None) -> None:

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape as plain
 
-from steadyrl.core.numbers import amount
 from steadyrl.report.fitting import EVIDENCE, print_table, say
 from steadyrl.report.html import view_runs
 from steadyrl.report.numbers import figure, number
 from steadyrl.store.paths import resolve
 from steadyrl.store.reader import RunReader
 from steadyrl.viewer.frame import write_page
-from steadyrl.views.history import as_text
 from steadyrl.views.pages import Block, Page, code, items
 from steadyrl.views.proof import proof_tree, read_story
-from steadyrl.views.run import RunView
+from steadyrl.views.rescued import causes_told, settings_changed, told_rescue
+
+DECIDED = {"episode length": ("eval.length_mean", "rollout.length_mean")}
 
 
 def print_rescue(folder: Path, report: Path) -> None:
@@ -42,7 +41,7 @@ def print_rescue(folder: Path, report: Path) -> None:
         rows = [tuple(map(plain, row)) for row in _rows(story)]
         print_table(console, _titles(story), rows)
         for sentence in made_worse(story):
-            say(console, plain(sentence))
+            say(console, plain(f"not advised: {sentence}"))
     if story["chosen"]:
         say(console, f"\nfix  {plain(_settings(story['chosen']['changes']))}")
     for sentence in hypotheses(story):
@@ -57,20 +56,11 @@ def print_rescue(folder: Path, report: Path) -> None:
     console.print(f"report  {report}", soft_wrap=True, markup=False)
 
 
-def causes_told(story: dict[str, Any]) -> list[dict[str, Any]]:
-    """The cause whose remedy was chosen first; none where a run was left alone as healthy."""
-    diagnoses: list[dict[str, Any]] = story["diagnoses"]
-    if story["status"] == "healthy":
-        return []
-    origin = (story["chosen"] or {}).get("origin")
-    return sorted(diagnoses, key=lambda d: f"{d['cause']} {d['name']}" != origin)
-
-
 def made_worse(story: dict[str, Any]) -> list[str]:
     """Which changes are not advice, whatever proposed them."""
     sick = [row["name"] for row in story["tried"] if row["severe"] and row["origin"] != "placebo"]
     names = ", ".join(sick)
-    return [f"not advised, for something severe was found with it: {names}"] if sick else []
+    return [f"something severe was found with: {names}"] if sick else []
 
 
 def hypotheses(story: dict[str, Any]) -> list[str]:
@@ -109,17 +99,14 @@ def rescue_page(folder: Path) -> Page:
     does = "trains with the settings that were proved" if use else "the run that was rescued"
     blocks: list[Block] = []
     if story["chosen"]:
-        changes = [
-            (name, as_text(_before(runs[0], name)), as_text(after))
-            for name, after in story["chosen"]["changes"].items()
-        ]
+        changes = settings_changed(story, runs[0])
         blocks.append({"type": "change", "title": "What was changed", "changes": changes})
     if story["tried"] or story["verified"]:
         blocks.append(proof_tree(story).to_block())
     if said := hypotheses(story):
         blocks.append(items("What you asked for", said))
     if said := made_worse(story):
-        blocks.append(items("", said))
+        blocks.append(items("Not advised", said))
     if rescued.exists():
         blocks.append(code("rescued.yaml", rescued.read_text("utf-8", errors="replace")))
     return Page(
@@ -127,13 +114,20 @@ def rescue_page(folder: Path) -> Page:
         title="Rescue",
         tone="good" if proved else "bad" if story["tried"] else "unknown",
         headline=story["status"],
-        told=_told(story),
+        told=told_rescue(story, {_called(run.path, folder): run for run in runs}),
         command=command,
         command_does=does,
         blocks=blocks,
         runs=runs,
         groups=[_group(run.path, folder, story) for run in runs],
+        decided=DECIDED.get(str(story.get("measure")), ()),
     )
+
+
+def _called(path: str, folder: Path) -> str:
+    """A run as the story names it: by its way from the story's folder."""
+    place = Path(path)
+    return str(place.relative_to(folder)) if place.is_relative_to(folder) else path
 
 
 def _group(path: str, folder: Path, story: dict[str, Any]) -> str:
@@ -148,45 +142,8 @@ def _group(path: str, folder: Path, story: dict[str, Any]) -> str:
     return "with the fix" if fix else "other things that were tried"
 
 
-def _told(story: dict[str, Any]) -> list[str]:
-    """What was wrong, why, and what became of it."""
-    severe = [f for f in story.get("findings", ()) if f["severity"] == "severe"]
-    lines = [_proved(story), story["message"]] if story["status"] == "verified" else []
-    lines = [line for line in lines or [story["message"]] if line]
-    lines += [f"What was wrong: {finding['message']}." for finding in severe[:1]]
-    for diagnosis in causes_told(story)[:1]:
-        words = diagnosis["name"].replace("-", " ")
-        lines.append(
-            f"Why: {words} ({diagnosis['cause']}, confidence "
-            f"{number(diagnosis['confidence'], '.2f')}): {'; '.join(diagnosis['evidence_for'])}."
-        )
-        lines += [f"Against it: {text}." for text in diagnosis["evidence_against"]]
-    return lines
-
-
-def _proved(story: dict[str, Any]) -> str:
-    """Before and after in the measure that decided: medians over the fresh seeds."""
-    sides = {branch.kind: branch for branch in proof_tree(story).fresh}
-    medians = {
-        kind: median(known)
-        for kind, branch in sides.items()
-        if (known := [value for value in branch.values if value is not None])
-    }
-    if len(medians) < 2 or story["measure"] == "health":
-        return ""
-    return (
-        f"Fixed and proved: with the change the {story['measure']} is "
-        f"{amount(medians['after'])} instead of {amount(medians['before'])} "
-        f"(medians of {len(story['verified'])} fresh seeds)."
-    )
-
-
 def _quoted(path: Path) -> str:
     return shlex.quote(str(path))
-
-
-def _before(run: RunView, name: str) -> str:
-    return next((one.at_first or one.value for one in run.settings if one.name == name), "-")
 
 
 def _settings(changes: dict[str, Any]) -> str:

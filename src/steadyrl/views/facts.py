@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from steadyrl.verdict import Verdict
 
@@ -36,6 +37,12 @@ def facts_of(
         ("status", f"{verdict.status} {verdict.message}".strip()),
     ]
     return [(name, text) for name, text in shown if text]
+
+
+def made_with(events: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Versions and machines that it was trained with: more than one if it was resumed elsewhere."""
+    told = [(event.get("versions"), event.get("machine")) for event in events]
+    return list(dict.fromkeys(f"{versions} on {machine}" for versions, machine in told if versions))
 
 
 def duration(seconds: float) -> str:

@@ -144,4 +144,6 @@ def _is_whole(value: Any) -> bool:
 
 def as_text(value: Any) -> str:
     """A setting's value as people write it."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return f"{value:.0f}"
     return value if isinstance(value, str) else json.dumps(value, default=str)

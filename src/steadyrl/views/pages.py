@@ -30,6 +30,7 @@ class Page:
     blocks: Sequence[Block] = ()
     runs: Sequence[RunView] = field(default_factory=list)
     groups: Sequence[str] = ()  # of each run: runs of a group are drawn alike
+    decided: Sequence[str] = ()  # signals that decided, drawn first
 
     def to_json(self) -> dict[str, Any]:
         """As plain values, the runs' curves included."""

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from steadyrl.core.numbers import amount
+from steadyrl.stability.detectors import DEFAULT
 
 Story = Mapping[str, Any]
 
 FIELDS = {"return": "final_return", "episode length": "final_length"}
+NAMES = {rule.id: rule.name for rule in DEFAULT}
 KINDS = {"random fix": "random", "placebo": "placebo", "asked for": "asked"}
 
 
@@ -62,7 +64,8 @@ def proof_tree(story: Story) -> ProofTree:
         tried.append(_branch("control", "no fix", "the run as it was", [story["control"]], measure))
     for row in story["tried"]:
         kind = "fix" if row["name"] == chosen else KINDS.get(row["origin"], "remedy")
-        tried.append(_branch(kind, row["name"], row["origin"], [row], measure, bool(row["helped"])))
+        why, helped = _against(kind, row["origin"]), bool(row["helped"])
+        tried.append(_branch(kind, row["name"], why, [row], measure, helped))
     fresh = []
     if story["verified"]:
         for side, name in (("before", "original settings"), ("after", "with the fix")):
@@ -121,7 +124,8 @@ def _branch(
 
 def _state(row: Story) -> str:
     """What is wrong with a run, shortly; nothing of one that ended well."""
-    severe = f"found {', '.join(map(str, row['severe']))}" if row["severe"] else ""
+    named = ", ".join(_name_of(str(rule)) for rule in row["severe"])
+    severe = f"found {named}" if named else ""
     ended = "" if row["status"] == "finished" else str(row["status"])
     return " ".join(part for part in (ended, severe) if part)
 
@@ -131,5 +135,24 @@ def _called(field: str, row: Story) -> str:
     return "length" if field == "final_length" else str(row.get("score", "return"))
 
 
+def told_value(value: float, measure: str) -> str:
+    """A figure in words: lengths are whole steps."""
+    return f"{value:,.0f}" if measure == "episode length" else amount(value)
+
+
 def _figure(value: Any) -> str:
     return amount(value) if isinstance(value, int | float) else "-"
+
+
+def _name_of(rule: str) -> str:
+    """A finding's name in words, with its id."""
+    return f"{NAMES[rule].replace('-', ' ')} ({rule})" if rule in NAMES else rule
+
+
+def _against(kind: str, origin: str) -> str:
+    """Why something was tried, in words."""
+    told = {"random": "a random fix, to compare with", "asked": "you asked for it", "placebo": ""}
+    if kind in told:
+        return told[kind]
+    cause, _, name = origin.partition(" ")
+    return f"against {name.replace('-', ' ')} ({cause})" if name else origin

@@ -20,7 +20,7 @@ from steadyrl.views import wording
 from steadyrl.views.bands import Along, bands_along
 from steadyrl.views.causes import Cause, causes_of
 from steadyrl.views.curves import POINTS, Curve, curves_of
-from steadyrl.views.facts import eta, facts_of, heard, unmeasured_of
+from steadyrl.views.facts import eta, facts_of, heard, made_with, unmeasured_of
 from steadyrl.views.history import Event, Mark, abandoned, events_of, marks_of
 from steadyrl.views.settings import SettingShown, settings_of
 
@@ -97,6 +97,8 @@ class RunView:
     settings: Sequence[SettingShown]
     compared_with: str
     events: Sequence[Event]
+    made_with: Sequence[str] = ()
+    rule_names: Mapping[str, str] = field(default_factory=dict)  # of the rules that bands are of
     curves: Mapping[str, Curve] = field(default_factory=dict)
     bands: Mapping[str, Along] = field(default_factory=dict)
     abandoned: Sequence[Mapping[str, Curve]] = ()
@@ -178,6 +180,8 @@ def lay_out(
         settings=settings,
         compared_with=compared_with,
         events=events_of(events, columns),
+        made_with=made_with(events),
+        rule_names=_names(found, bands),
         curves=curves,
         bands={n: along for n, along in bands.items() if n in curves},
         abandoned=(
@@ -203,6 +207,11 @@ def _bands(found: Judged, columns: Columns | None) -> dict[str, Along]:
     block = max(1, -(-len(columns) // BLOCKS))
     detectors = Monitor(found.config).detectors
     return bands_along(detectors, coarsen(columns, block), found.config.budget or None)
+
+
+def _names(found: Judged, bands: Mapping[str, Along]) -> dict[str, str]:
+    drawn = {rule for along in bands.values() for rule in along.rules}
+    return {rule.id: rule.name for rule in Monitor(found.config).detectors if rule.id in drawn}
 
 
 def _main(found: Judged, curves: Mapping[str, Curve]) -> list[list[str]]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from steadyrl.core.numbers import amount
 from steadyrl.core.records import Finding, told_change
+from steadyrl.stability.causes import CAUSES
 from steadyrl.stability.diagnose import deciding
 from steadyrl.verdict import Verdict
 
@@ -40,7 +41,9 @@ def what(verdict: Verdict) -> str:
     first = onset(verdict)
     if verdict.headline in ("sick", "suspicious") and first is not None:
         worst, unit = _worst(verdict), verdict.unit.one
-        sign = f" First sign at {unit} {first.taken:,}." if first.taken < worst.taken else ""
+        sign = ""
+        if first.taken < worst.taken:
+            sign = f" First sign at {unit} {first.taken:,}: {first.name.replace('-', ' ')}."
         return f"{word} since {unit} {worst.taken:,}: {worst.message}.{sign}"
     sentence = verdict.sentence.replace(" -> ", " → ")
     return sentence[0].upper() + sentence[1:] + "."
@@ -56,8 +59,15 @@ def why(verdict: Verdict) -> str:
     said = "Very likely" if first.confidence >= 0.85 else first.likelihood.capitalize()
     words = first.name.replace("-", " ")
     open_question = deciding(verdict.diagnoses)
-    told = f"{said} because {words} ({first.cause}, confidence {first.confidence:.2f})."
-    return f"{told} {open_question}".rstrip()
+    told = f"{said} because {words} ({first.cause}, confidence {first.confidence:.2f})"
+    meant = meaning(first.cause)
+    return f"{told}{f': {meant}' if meant else ''}. {open_question}".rstrip()
+
+
+def meaning(cause: str) -> str:
+    """What a cause is, as the end of a sentence."""
+    said = next((one.explanation for one in CAUSES if one.id == cause), "")
+    return said[:1].lower() + said[1:].split(". ")[0].rstrip(".")
 
 
 def done(verdict: Verdict) -> str:
@@ -139,7 +149,9 @@ def event_in_words(event: Mapping[str, Any]) -> str:
     if say is not None:
         return say()
     rest = {name: v for name, v in event.items() if name not in ("event", "step")}
-    return f"{kind} {rest}" if rest else kind
+    if len(rest) == 1:
+        return f"{kind}: {next(iter(rest.values()))}"
+    return f"{kind}: {', '.join(f'{n} {_number(v)}' for n, v in rest.items())}" if rest else kind
 
 
 def _worst(verdict: Verdict) -> Finding:

@@ -25,7 +25,8 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
         return None
     gap = median(gaps)
     return Sighting(
-        f"the critic promises {gap:.1f} target spreads more than the episodes return",
+        f"the critic promises more than episodes return, by {gap:.1f} times the spread of its "
+        "targets",
         {"q.optimism": gap},
     )
 

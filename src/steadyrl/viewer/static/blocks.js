@@ -14,15 +14,13 @@ function Dots({ branch, low, high }) {
     ${known.map((value) => html`<circle class="dot" cx=${at(value)} cy="11" r="5"><title>${number(value)}</title></circle>`)}</svg>`;
 }
 
-const BRANCHES = { control: "control", fix: "the fix", remedy: "another remedy", random: "random fix", placebo: "placebo",
-  asked: "asked for", before: "without", after: "with the fix" };
-
 function Branch({ branch, low, high, measure }) {
   const known = branch.values.filter((value) => value !== null).sort((a, b) => a - b);
   const middle = known.length ? (known[(known.length - 1) >> 1] + known[known.length >> 1]) / 2 : null;
-  const said = middle === null ? "–" : known.length > 1 ? `${number(middle)} (${number(known[0])} to ${number(known.at(-1))})` : number(middle);
-  const state = branch.values.length > 1 ? `${branch.healthy} of ${branch.values.length} healthy` : branch.healthy ? "nothing severe" : "still sick";
-  return html`<li><div class="branch ${branch.kind}"><div><span class="name">${branch.name}</span> <span class="soft small">${branch.why === branch.name ? "" : branch.why}</span>
+  const told = (value) => measure === "episode length" ? counted(Math.round(value)) : number(value);
+  const said = middle === null ? "–" : known.length < 2 ? told(middle) : known[0] === known.at(-1) ? `${told(middle)}, every time` : `${told(middle)} (${told(known[0])} to ${told(known.at(-1))})`;
+  const many = branch.values.length, state = many > 1 ? `${many - branch.healthy} of ${many} sick` : branch.healthy ? "nothing severe" : "still sick";
+  return html`<li><div class="branch ${branch.kind}"><div><span class="name">${branch.name.replaceAll("-", " ")}</span> <span class="soft small">${branch.kind === "fix" ? "the fix, " : ""}${branch.why}</span>
       <div class="soft small">${branch.beside.slice(0, 4).join(" · ")}</div></div>
     <${Dots} branch=${branch} low=${low} high=${high} />
     <div><b class="number">${said}</b> <span class="soft small">${measure}</span><div><${Pill} tone=${branch.helped ? "good" : branch.healthy === branch.values.length ? "unknown" : "bad"}>${branch.helped === null ? state : branch.helped ? "better, nothing severe" : "no better"}<//></div></div></div></li>`;
@@ -85,16 +83,17 @@ function Block({ block }) {
 // Several runs over each other: first return and length, then every signal, and each run folded.
 const GROUP_COLORS = ["#d9480f", "#2b8a3e", "#8a94a0", "#2f6fd0", "#9c36b5"];
 
-function Together({ runs, groups = [] }) {
+function Together({ runs, groups = [], decided = [] }) {
   const kinds = [...new Set(groups)];
   const palette = kinds.length && kinds.length <= GROUP_COLORS.length ? GROUP_COLORS : COLORS;
   const color = (index) => palette[(kinds.length ? kinds.indexOf(groups[index]) : index) % palette.length];
   const names = [...new Set(runs.flatMap((run) => run.signals.map((one) => one.name)))];
-  const main = [...new Set(runs.flatMap((run) => run.main.flat()))];
+  const all = [...new Set(runs.flatMap((run) => run.main.flat()))];
+  const main = [...decided.filter((name) => all.includes(name)), ...all.filter((name) => !decided.includes(name))];
   const card = (name, height) => {
     const series = runs.map((run, index) => run.curves[name] && { ...run.curves[name], name: run.name, color: color(index) }).filter(Boolean);
     const known = runs.flatMap((run) => run.signals).find((one) => one.name === name);
-    return html`<div class="card" key=${name}><${Overlaid} series=${series} name=${name} height=${height} meaning=${known ? known.meaning : ""} /></div>`;
+    return html`<div class="card" key=${name}><${Overlaid} series=${series} name=${name} height=${height} meaning=${known ? known.meaning : ""} decided=${name === decided[0]} /></div>`;
   };
   return html`<h2>${plural(runs.length, "run")}</h2>
     <div class="legend">${kinds.length ? kinds.map((kind, index) => html`<span><i style=${{ background: palette[index % palette.length] }}></i>${kind}</span>`)
@@ -104,7 +103,7 @@ function Together({ runs, groups = [] }) {
     <${Fold} title="All signals, over each other" about=${plural(names.length, "signal")}><div class="cards">${names.filter((name) => !main.includes(name)).map((name) => card(name, 130))}</div><//>`;
 }
 
-function Overlaid({ series, name, height, meaning }) {
+function Overlaid({ series, name, height, meaning, decided }) {
   const spec = useMemo(() => ({ series, sync: "together", table: true }), [series.length, name, ...series.map((one) => one.x)]);
-  return html`<${Chart} spec=${spec} height=${height} title=${CALLED[name] || name} about=${CALLED[name] ? name : ""}><p class="small soft">${meaning}</p><//>`;
+  return html`<${Chart} spec=${spec} height=${height} title=${CALLED[name] || name} about=${[CALLED[name] ? name : "", decided ? "this decided" : ""].filter(Boolean).join(" · ")}><p class="small soft">${meaning}</p><//>`;
 }

@@ -48,7 +48,7 @@ function Page({ page, home, live }) {
   return html`<${Frame} title=${page.title} home=${home} live=${live}>
     ${page.told.length > 0 && html`<${Verdict} page=${page} />`}
     ${page.blocks.map((block) => html`<${Block} block=${block} />`)}
-    ${alone ? html`<${Run} run=${page.runs[0]} />` : page.runs.length > 0 && html`<${Together} runs=${page.runs} groups=${page.groups} />`}
+    ${alone ? html`<${Run} run=${page.runs[0]} />` : page.runs.length > 0 && html`<${Together} runs=${page.runs} groups=${page.groups} decided=${page.decided} />`}
   <//>`;
 }
 

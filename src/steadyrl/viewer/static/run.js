@@ -40,7 +40,7 @@ function Verdict({ page }) {
   return html`<section class="verdict ${page.tone}" aria-label=${"verdict on " + (page.name || page.title)}>
     <p class="first">${page.headline && (first.toLowerCase().startsWith(page.headline.toLowerCase())
       ? html`<span class="mark" aria-hidden="true">${MARKS[page.tone]}</span>` : html`<${Pill} tone=${page.tone}>${page.headline}<//>`)} ${first}</p>
-    ${rest.map((text) => html`<p>${text}</p>`)}
+    ${rest.map((text) => { const [, lead, more] = /^([A-Z][^:.]{1,44}:) (.*)$/s.exec(text) || [null, "", text]; return html`<p>${lead && html`<b>${lead}</b> `}${more}</p>`; })}
     ${page.command && html`<div class="command"><code tabindex="0">${page.command}</code><${Copy} text=${page.command} /><span class="soft small">${page.command_does}</span></div>`}
     ${page.facts && html`<dl class="facts">${page.facts.map(([name, text]) => html`<div><dt>${name}</dt><dd>${text}</dd></div>`)}</dl>`}
   </section>`;
@@ -55,6 +55,9 @@ function specOf(run, name, more) {
   return { series: [{ ...run.curves[name], name: run.name, color: branches.length ? css("--accent") : undefined }, ...branches], band: run.bands[name], ...more };
 }
 
+const SAFETY = { automatic: "the guard may apply it by itself", "on request": "never applied by itself; rescue tries it", advice: "advice: nothing that a setting changes" };
+const objectors = (run, name) => run.bands[name].rules.map((id) => (run.rule_names[id] || id).replaceAll("-", " ")).join(" or ");
+
 function Main({ run }) {
   const address = useAddress();
   const panels = useMemo(() => run.main.map((names) => {
@@ -62,15 +65,14 @@ function Main({ run }) {
     const series = names.map((name, index) => ({ ...run.curves[name], name, thin: index > 0, color: css(index ? "--soft" : "--accent") }));
     const left = (run.abandoned || []).flatMap((one) => names.filter((name) => one[name]).map((name) => ({ ...one[name], name: "left: " + name, dim: true, color: css("--bad") })));
     const about = [names.length > 1 ? `${names[0]}, thin: ${names.slice(1).join(", ")}` : names[0],
-      names.includes(run.judged_by) ? "judged by this" : "", banded ? `${run.bands[banded].rules.join(", ")} objects to ${banded} in the red zone` : ""];
+      names.includes(run.judged_by) ? "judged by this" : "", banded ? `red zone: where ${objectors(run, banded)} objects to ${banded}` : ""];
     return { title: CALLED[names[0]] || names[0], about: about.filter(Boolean).join(" · "),
       spec: { series: [...series, ...left], band: banded && run.bands[banded], sync: "main", onset: run.onset, table: true, whole: bounds(run) } };
   }), [run]);
   return html`<section class="card stack" aria-label=${"return and length of " + run.name}>
     ${panels.map((panel) => html`<${Chart} key=${panel.title} spec=${panel.spec} height=${panels.length > 2 ? 132 : 165} title=${panel.title} about=${panel.about} />`)}
     ${run.marks.length > 0 && html`<${Lane} run=${run} range=${address.x} />`}
-    <div class="keys">${panels.some((panel) => panel.spec.band) && html`<span>red zone: where the rule objects</span>`}
-      ${run.abandoned.length > 0 && html`<span>dashed: a branch the guard left</span>`}</div>
+    ${run.abandoned.length > 0 && html`<div class="keys"><span>dashed: a branch the guard left</span></div>`}
     ${address.x && html`<button type="button" onClick=${() => State.write({ x: null })}>show the whole run</button>`}
   </section>`;
 }
@@ -93,7 +95,7 @@ function Zoomed({ run, name, at, zoom }) {
 
 function Remedies({ cause }) {
   return cause.remedies.map((remedy) => html`<div style=${{ marginTop: "8px" }}>
-    <b><${Rule} id=${remedy.id} name=${remedy.name} /></b> <span class="soft small">${remedy.safety}</span>
+    <b><${Rule} id=${remedy.id} name=${remedy.name} /></b> <span class="soft small">${SAFETY[remedy.safety] || remedy.safety}</span>
     <p class="small">${remedy.effect}</p>
     ${remedy.changes.length > 0 ? html`<div class="scroll"><table class="change"><thead><tr><th>setting</th><th>now</th><th>after</th></tr></thead><tbody>
       ${remedy.changes.map((one) => html`<tr><td>${one.name}</td><td class="before">${String(one.before)}</td><td class="after">${String(one.after)}</td></tr>`)}
@@ -163,7 +165,8 @@ function Rest({ run }) {
     ${unmeasured.length > 0 && html`<${Fold} title="Not measured" about=${plural(unmeasured.length, "signal")}>
       ${run.unmeasured.map(([how, names]) => html`<p class="small">${how && html`<b>${how}</b> gives `}<span class="mono">${names.join(", ")}</span></p>`)}<//>`}
     ${run.events.length > 0 && html`<${Fold} title="What happened" about=${plural(run.events.length, "event")}>
-      <${Table} block=${{ head: ["Step", run.unit.one, "what"], rows: run.events.map((one) => [one.step, one.taken === null ? "" : counted(one.taken), one.text]) }} /><//>`}`;
+      <${Table} block=${{ head: ["Step", run.unit.one, "what"], rows: run.events.map((one) => [one.step, one.taken === null ? "" : counted(one.taken), one.text]) }} /><//>`}
+    ${run.made_with.map((text) => html`<p class="small soft made">Recorded with ${text}.</p>`)}`;
 }
 
 function Run({ run }) {
