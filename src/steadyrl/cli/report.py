@@ -40,13 +40,15 @@ def _result(named: list[Path], output: Path | None) -> Path | None:
     from steadyrl.dashboard.folder import RESULTS
     from steadyrl.dashboard.results import PAGES
     from steadyrl.report.fault_bench import fault_bench_page, is_fault_bench
+    from steadyrl.report.study import is_study, study_page
     from steadyrl.viewer.frame import write_page
 
     if len(named) != 1:
         return None
     (folder,) = named
-    if is_fault_bench(folder):
-        return write_page(output or folder.with_suffix(".html"), fault_bench_page(folder))
+    for holds, page in ((is_fault_bench, fault_bench_page), (is_study, study_page)):
+        if holds(folder):
+            return write_page(output or folder.with_suffix(".html"), page(folder))
     kind = next((kind for name, kind in RESULTS.items() if (folder / name).is_file()), None)
     if kind is None:
         return None

@@ -272,7 +272,7 @@ def _recommend(ladder: Ladder, config: RunConfig, folder: Path) -> None:
     chosen = min(level, key=lambda rung: rung.minutes)
     ladder.recommended = chosen.batch_size
     ladder.message = (
-        f"batch {chosen.batch_size:,}: passed every gate, return {amount(chosen.final_return)}, "
+        f"batch {chosen.batch_size:,}: passed every gate, return {chosen.final_return.told}, "
         f"{chosen.minutes:.1f} minutes for the budget"
     )
     patched = _at(config, chosen.batch_size)
@@ -283,7 +283,8 @@ def _recommend(ladder: Ladder, config: RunConfig, folder: Path) -> None:
 
 def _reasons(rung: Rung) -> str:
     wanted = {"hold": "open", "step back": "retreat", "stop": "retreat"}.get(rung.decision)
-    named = [f"{g.measure} {g.value:.4g}" for g in rung.gates if g.answer == wanted]
+    named = [f"{g.measure} {amount(g.value)}" for g in rung.gates if g.answer == wanted]
     if rung.decision == "stop":
         named.append("a number that is not finite")
-    return ", ".join(named) or "every gate passed"
+    still = "still open: " if wanted == "open" else ""
+    return still + ", ".join(named) if named else "every gate passed"

@@ -18,6 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from steadyrl.core.numbers import amount
+
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
@@ -40,6 +42,13 @@ class Estimate:
     def excludes(self, point: float) -> bool:
         """Whether the interval lies to one side of a point."""
         return self.low > point or self.high < point
+
+    @property
+    def told(self) -> str:
+        """In words, for a sentence."""
+        if not math.isfinite(self.low) and not math.isfinite(self.high):
+            return f"{amount(self.value)} (too few seeds for an interval)"
+        return f"{amount(self.value)} ({amount(self.low)} to {amount(self.high)})"
 
     def __format__(self, spec: str) -> str:
         if not math.isfinite(self.low) and not math.isfinite(self.high):

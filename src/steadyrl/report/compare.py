@@ -13,7 +13,7 @@ from steadyrl.core.numbers import amount
 from steadyrl.report.fitting import print_table, say
 from steadyrl.report.numbers import figure
 from steadyrl.viewer.frame import write_page
-from steadyrl.views.pages import Block, Page, chart, charts, table
+from steadyrl.views.pages import Block, Page, chart, charts, sentence, table
 
 LEARNING = ("config", "seeds", "final return, IQM (middle half)", "curve's mean", "to threshold")
 STEADINESS = ("config", "collapsed", "severe", "worst drawdown", "seed spread", "seconds", "steps")
@@ -48,7 +48,8 @@ def comparison_page(folder: Path) -> Page:
         kind="compare",
         title="Comparison",
         tone="good" if clear else "unknown",
-        told=[story["message"]],
+        headline="clear" if clear else "not clear",
+        told=[sentence(story["message"])],
         blocks=[
             charts("", [_curves(story)]),
             table("Learning", LEARNING, _learning(story)),

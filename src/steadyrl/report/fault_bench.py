@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from steadyrl.core.errors import StoreError
+from steadyrl.stability.causes import CAUSES
+from steadyrl.stability.detectors import DEFAULT
 from steadyrl.views.pages import Block, Page, items, rates, table, text
 
 NAME = "faults.json"
@@ -18,10 +20,21 @@ FIGURES = {
     "top_3_cause": "right cause among three",
     "latent_named": "harmless faults named right",
     "severe_false_alarms": "healthy runs called sick",
-    "warned_healthy_runs": "healthy runs warned of",
+    "warned_healthy_runs": "healthy runs that got a warning",
 }
 FAULTS = ("fault", "runs", "did harm", "caught", "named first", "causes that were named")
-ALARMS = ("healthy run", "rule", "severity", "what it said")
+ALARMS = ("rule", "severity", "healthy runs", "what it said of one of them")
+ABOUT = (
+    "Development: the cases that limits were set on. Held out: cases that nobody looked at before."
+)
+ARMS = {
+    "prescribed": "what was prescribed",
+    "random": "a random change",
+    "lower learning rate": "a lower learning rate",
+    "none": "no change",
+}
+CALLED = {cause.id: cause.name for cause in CAUSES}
+RULES = {rule.id: rule for rule in DEFAULT}
 
 
 def fault_bench_page(place: Path) -> Page:
@@ -58,7 +71,7 @@ def _page(found: Mapping[str, Any]) -> Page:
         tone="good" if _sound(whole) else "doubtful",
         told=_told(whole, repair),
         blocks=[
-            rates("What was caught and named", _figures(found)),
+            rates("What was caught and named", _figures(found), ABOUT),
             *([rates("Repaired, on a fresh seed", _arms(repair))] if repair else []),
             *_harm(found.get("harm")),
             table("By fault", FAULTS, [_row(n, r) for n, r in found["by_fault"].items()]),
@@ -101,26 +114,57 @@ def _figures(found: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _arms(repair: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [{"name": arm, "of_what": "", **rate} for arm, rate in repair.items() if rate["of"]]
+    return [
+        {"name": ARMS.get(arm, arm), "of_what": "", **rate}
+        for arm, rate in repair.items()
+        if rate["of"]
+    ]
 
 
 def _harm(harm: Mapping[str, Any] | None) -> list[Block]:
     if not harm or not harm.get("of"):
         return []
     said = f"{harm['count']} of {harm['of']} healthy runs were made worse by what was prescribed."
-    return [items("Harm", [said, *map(str, harm.get("harmed", []))])]
+    harmed = [str(run).removesuffix("--prescribed") for run in harm.get("harmed", [])]
+    return [items("Harm", [said, *harmed])]
 
 
 def _row(name: str, row: Mapping[str, Any]) -> tuple[str, ...]:
-    answers = ", ".join(f"{cause} {count}×" for cause, count in row["answers"].items())
+    answers = ", ".join(
+        f"{_worded(CALLED.get(cause, ''), cause)} {count}×"
+        for cause, count in row["answers"].items()
+    )
     counts = (str(row[key]) for key in ("runs", "effective", "caught", "top_1"))
     return (name.replace("-", " "), *counts, answers)
 
 
 def _alarms(found: list[Mapping[str, Any]]) -> list[Block]:
-    keys = ("run", "rule", "severity", "message")
-    rows = [tuple(str(alarm.get(key, "")) for key in keys) for alarm in found]
-    return [table("Healthy runs that were told something", ALARMS, rows)] if rows else []
+    """By rule; what was said of the machine is only counted."""
+    told: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    busy: set[str] = set()
+    for alarm in found:
+        rule, severity = str(alarm.get("rule", "")), str(alarm.get("severity", ""))
+        if rule in RULES and RULES[rule].concerns == "machine":
+            busy.add(str(alarm.get("run", "")))
+        else:
+            told.setdefault((rule, severity), []).append(alarm)
+    rows = [
+        (
+            _worded(RULES[rule].name if rule in RULES else "", rule),
+            severity,
+            str(len({str(alarm.get("run", "")) for alarm in alarms})),
+            str(alarms[0].get("message", "")),
+        )
+        for (rule, severity), alarms in sorted(told.items(), key=lambda one: -len(one[1]))
+    ]
+    were = "was" if len(busy) == 1 else "were"
+    about = f"Besides, {len(busy)} {were} told of a busy machine." if busy else ""
+    return [table("What healthy runs were told", ALARMS, rows, about)] if rows or busy else []
+
+
+def _worded(name: str, identity: str) -> str:
+    """A rule as people say it, and its id."""
+    return f"{name.replace('-', ' ')} ({identity})" if name else identity
 
 
 def _measured(found: Mapping[str, Any]) -> list[Block]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,14 @@ from steadyrl.report.numbers import figure, number
 from steadyrl.store.paths import resolve
 from steadyrl.store.reader import RunReader
 from steadyrl.viewer.frame import write_page
-from steadyrl.views.pages import Block, Page, chart, charts, items, table
+from steadyrl.views.pages import Block, Page, chart, charts, items, sentence, table
 
+MEANS = {
+    "climb": "passed every gate",
+    "hold": "a gate stayed open, even with twice the seeds",
+    "step back": "failed a gate",
+    "stop": "a number was not finite",
+}
 HEAD = ("batch", "used", "samples/s", "budget", "return, median", "length", "verdict", "advice")
 
 
@@ -49,30 +56,73 @@ def ladder_page(folder: Path) -> Page:
     """Which batch sizes hold up, and why others do not."""
     story = _story(folder)
     paths = [resolve(folder, run) for rung in story["rungs"] for run in rung["runs"]]
-    failed = [_reasons(rung) for rung in story["rungs"] if rung["evidence"]]
+    told = [(rung, _because(rung)) for rung in story["rungs"]]
+    headline, tone = _standing(story)
+    command, does = _next(story, folder)
     return Page(
         kind="ladder",
         title="Ladder",
-        tone="good" if story["recommended"] else "bad",
-        told=[story["message"], _subtitle(story)],
+        tone=tone,
+        headline=headline,
+        told=[sentence(story["message"]), _subtitle(story)],
+        command=command,
+        command_does=does,
         blocks=[
-            table("Rungs", HEAD, _rows(story)),
+            table("Rungs", HEAD, _rows(story), _words(story)),
             charts("", _charts(story)),
-            *(items(one["title"], [one["because"], *one["evidence"]]) for one in failed),
+            *(items(_title(rung), because) for rung, because in told if because),
         ],
         runs=view_runs([RunReader.open(path) for path in paths]),
         groups=[f"batch {r['batch_size']:,}" for r in story["rungs"] for _ in r["runs"]],
     )
 
 
-def _reasons(rung: dict[str, Any]) -> dict[str, Any]:
-    """Why a rung was not climbed past, for the page."""
+def _standing(story: dict[str, Any]) -> tuple[str, str]:
+    """In a word, and its tone."""
+    if story["recommended"]:
+        return "recommended", "good"
+    held = any(rung["decision"] == "hold" for rung in story["rungs"])
+    return ("undecided", "unknown") if held else ("no rung holds up", "bad")
+
+
+def _next(story: dict[str, Any], folder: Path) -> tuple[str, str]:
+    """What to type now, and what it would do."""
+    recommended = folder / "recommended.yaml"
+    if story["recommended"] and recommended.exists():
+        return f"steadyrl train {shlex.quote(str(recommended))}", "trains with that batch size"
+    config = shlex.quote(str(story["config"]))
+    if _standing(story)[0] == "undecided":
+        seeds = 2 * max(int(rung["seeds"]) for rung in story["rungs"])
+        again = shlex.quote(f"{folder}-again")
+        return f"steadyrl ladder {config} --seeds {seeds} --output {again}", "more seeds decide"
+    return f"steadyrl rescue {config}", "finds out what is wrong, and proves a fix"
+
+
+def _words(story: dict[str, Any]) -> str:
+    """What the decisions mean that were taken."""
+    taken = {rung["decision"] for rung in story["rungs"]}
+    return "; ".join(f"{word}: {means}" for word, means in MEANS.items() if word in taken)
+
+
+def _title(rung: dict[str, Any]) -> str:
+    return f"batch {rung['batch_size']:,}: {rung['decision']}"
+
+
+def _because(rung: dict[str, Any]) -> list[str]:
+    """Why a rung was not climbed past."""
+    open_gates = [gate for gate in rung["gates"] if gate["answer"] == "open"]
+    if rung["decision"] == "hold" and open_gates:
+        told = (f"open: {g['measure']} {figure(g['value'])} {_interval(g)}" for g in open_gates)
+        return [one.rstrip() for one in told] + list(rung["evidence"])
+    if not rung["evidence"]:
+        return []
     cause = f" Cause: {rung['cause']}." if rung["cause"] else ""
-    return {
-        "title": f"batch {rung['batch_size']:,}: {rung['decision']}",
-        "because": _failed(rung) + cause,
-        "evidence": rung["evidence"],
-    }
+    return [_failed(rung) + cause, *rung["evidence"]]
+
+
+def _interval(gate: dict[str, Any]) -> str:
+    low, high = gate.get("low"), gate.get("high")
+    return "" if low is None or high is None else f"({figure(low)} to {figure(high)})"
 
 
 def _story(folder: Path) -> dict[str, Any]:

@@ -12,8 +12,11 @@ from steadyrl.viewer.frame import write_page
 from steadyrl.views.pages import Page, items, table, text
 
 TONES = {"confirmed": "good", "refuted": "bad", "depends on": "doubtful"}
-
-
+DECLARED = {
+    "question": "The question",
+    "setup": "What is run",
+    "rule": "The rule, declared beforehand",
+}
 NAME = "study.json"
 
 
@@ -24,10 +27,10 @@ def write_study(folder: Path) -> Path:
 
 def study_page(folder: Path) -> Page:
     """From what was declared beforehand (claim, question, setup, rule) and what was found."""
-    file = folder / NAME
+    file = folder / NAME if folder.is_dir() else folder
     try:
         found: dict[str, Any] = json.loads(file.read_text("utf-8"))
-        return _page(found["declared"], found)
+        return _page(found.get("declared", {}), found)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise StoreError(
             f"{file}: not the result of a study ({type(error).__name__}: {error}). "
@@ -46,12 +49,22 @@ def _page(about: Mapping[str, str], found: Mapping[str, Any]) -> Page:
         title=f"Study {found['study']}",
         tone=TONES.get(found["verdict"], "unknown"),
         headline=found["verdict"],
-        told=[f"Claim: {about['claim']}", found["because"]],
+        told=[*([f"Claim: {about['claim']}"] if "claim" in about else []), found["because"]],
         blocks=[
             table("What was found", found["head"], found["rows"]),
             *([items("Notes", found["notes"])] if found["notes"] else []),
-            text(about["question"], title="The question"),
-            text(about["setup"], title="What is run"),
-            text(about["rule"], measured, title="The rule, declared beforehand"),
+            *(text(about[part], title=title) for part, title in DECLARED.items() if part in about),
+            text(measured, title="Measured"),
         ],
     )
+
+
+def is_study(file: Path) -> bool:
+    """Whether a file holds such a result."""
+    if file.suffix != ".json" or not file.is_file():
+        return False
+    try:
+        found = json.loads(file.read_text("utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(found, dict) and {"study", "verdict", "because", "head"} <= found.keys()

@@ -41,6 +41,11 @@ class Page:
         return {**plain, "runs": [run.to_json() for run in self.runs]}
 
 
+def sentence(said: str) -> str:
+    """A message as a sentence of its own."""
+    return said[:1].upper() + said[1:] + ("" if said.endswith((".", "!", "?")) else ".")
+
+
 def text(*paragraphs: str, title: str = "") -> Block:
     """Paragraphs."""
     return {"type": "text", "title": title, "paragraphs": list(paragraphs)}

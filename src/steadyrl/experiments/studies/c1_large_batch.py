@@ -64,7 +64,7 @@ def run(folder: Path, seeds: int, quick: bool, executor: Executor, say: Say) -> 
             f"{size:,}",
             f"{sum(collapsed[task, size])} of {len(group)}",
             f"{np.mean([_largest_loss(o) for o in group]):.3g}",
-            amount(np.mean([o.final_return for o in group])),
+            amount(float(np.mean([o.final_return for o in group]))),
             f"{np.mean([o.final_length for o in group]):,.0f}",
         )
         for (task, size), group in sorted(groups.items())

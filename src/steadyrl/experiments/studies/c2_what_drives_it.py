@@ -69,7 +69,7 @@ def run(folder: Path, seeds: int, quick: bool, executor: Executor, say: Say) -> 
         (
             factor,
             f"{np.mean([o.final_length for o in group]):,.0f}",
-            amount(np.mean([o.reward_per_step for o in group])),
+            amount(float(np.mean([o.reward_per_step for o in group]))),
             f"{sum(not o.healthy for o in group)} of {len(group)}",
             f"{sum(healed[factor])} of {len(group)}",
         )

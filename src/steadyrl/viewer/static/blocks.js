@@ -1,8 +1,8 @@
 // What pages about several runs are made of.
 function Table({ block }) {
   return html`${block.title && html`<h2>${block.title}</h2>`}${block.about && html`<p class="soft">${block.about}</p>`}
-    <div class="scroll" tabindex="0"><table class="wide">${block.head.some(Boolean) && html`<thead><tr>${block.head.map((title) => title ? html`<th>${title}</th>` : html`<td></td>`)}</tr></thead>`}
-    <tbody>${block.rows.map((row) => html`<tr>${row.map((cell) => html`<td>${cell}</td>`)}</tr>`)}</tbody></table></div>`;
+    <div class="scroll" tabindex="0"><table class="wide ${block.head.length > 3 ? "many" : ""}">${block.head.some(Boolean) && html`<thead><tr>${block.head.map((title) => title ? html`<th>${title}</th>` : html`<td></td>`)}</tr></thead>`}
+    <tbody>${block.rows.map((row) => html`<tr>${row.map((cell, i) => html`<td data-label=${block.head[i] || null}>${cell}</td>`)}</tr>`)}</tbody></table></div>`;
 }
 
 function Dots({ branch, low, high }) {
@@ -49,7 +49,7 @@ function ChartsBlock({ block }) {
 }
 
 function Plain({ chart }) {
-  const spec = useMemo(() => ({ series: chart.series, categories: chart.categories, fixed: chart.categories.length > 0, still: chart.x === "value", table: true }), [chart]);
+  const spec = useMemo(() => ({ series: chart.series, categories: chart.categories, fixed: chart.categories.length > 0, still: chart.x === "value" || chart.categories.length > 0, table: true }), [chart]);
   return html`<${Chart} spec=${spec} height=${190} title=${chart.title} about=${chart.about} />`;
 }
 

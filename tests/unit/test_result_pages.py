@@ -1,0 +1,77 @@
+"""Pages of results say in words what was found and what to run next."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from steadyrl.cli.main import main
+from steadyrl.report.compare import comparison_page
+from steadyrl.report.fault_bench import fault_bench_page
+from steadyrl.report.ladder import ladder_page
+from tests.unit.pages import page_data
+from tests.unit.test_pages import _comparison, _ladder, _run, of_fault_bench, of_study
+
+
+def test_a_ladder_says_what_its_words_mean_what_stays_open_and_what_to_run_next(
+    tmp_path: Path,
+) -> None:
+    _run(tmp_path / "original")
+    _ladder(tmp_path, "ddpg/mine")
+    story = json.loads((tmp_path / "ladder.json").read_text())
+    story |= {"recommended": None, "message": "no rung passed clearly: more seeds would decide"}
+    gate = {"measure": "severe findings", "value": 0.0, "low": 0.0, "high": 1.0, "answer": "open"}
+    held = {**story["rungs"][0], "decision": "hold", "evidence": [], "gates": [gate], "seeds": 6}
+    (tmp_path / "ladder.json").write_text(json.dumps({**story, "rungs": [held]}))
+    page = ladder_page(tmp_path)
+    assert (page.headline, page.tone) == ("undecided", "unknown")
+    assert page.told[0] == "No rung passed clearly: more seeds would decide."
+    assert page.command == f"steadyrl ladder ddpg/mine --seeds 12 --output {tmp_path}-again"
+    blocks = {block["title"]: block for block in page.blocks}
+    assert "hold: a gate stayed open" in blocks["Rungs"]["about"]
+    assert blocks["batch 16: hold"]["lines"] == ["open: severe findings 0 (0 to 1)"]
+    (tmp_path / "recommended.yaml").write_text("")
+    recommended = {**story, "recommended": 16, "message": "batch 16: passed every gate"}
+    (tmp_path / "ladder.json").write_text(json.dumps(recommended))
+    page = ladder_page(tmp_path)
+    assert (page.headline, page.tone) == ("recommended", "good")
+    assert page.command == f"steadyrl train {tmp_path}/recommended.yaml"
+
+
+def test_a_comparison_says_first_who_is_better(tmp_path: Path) -> None:
+    _comparison(tmp_path, "b")
+    page = comparison_page(tmp_path)
+    assert (page.headline, page.told[0]) == ("clear", "B.")
+
+
+def test_a_study_that_was_kept_is_reported_from_its_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    of_study(tmp_path)
+    kept = json.loads((tmp_path / "study.json").read_text())
+    del kept["declared"]
+    (tmp_path / "kept.json").write_text(json.dumps(kept))
+    assert main(["report", str(tmp_path / "kept.json")]) == 0
+    page = page_data(Path(capsys.readouterr().out.strip()))
+    assert page["told"] == [kept["because"]]
+
+
+def test_a_fault_bench_names_causes_and_rules_in_words(tmp_path: Path) -> None:
+    row = {"runs": 3, "effective": 3, "caught": 3, "top_1": 3, "answers": {"C201": 3}}
+    alarm = {"rule": "D025", "severity": "warning", "message": "it promises more"}
+    busy = {"rule": "D031", "severity": "warning", "message": "cores are busy", "run": "a-seed1"}
+    of_fault_bench(tmp_path)
+    kept = json.loads((tmp_path / "faults.json").read_text())
+    alarms = [{**alarm, "run": "a-seed1"}, {**alarm, "run": "b-seed1"}, busy]
+    kept |= {"by_fault": {"learning-rate-high": row}, "false_alarms": alarms}
+    (tmp_path / "faults.json").write_text(json.dumps(kept))
+    blocks = {block["title"]: block for block in fault_bench_page(tmp_path).blocks}
+    (fault,) = blocks["By fault"]["rows"]
+    assert fault[-1] == "learning rate too high (C201) 3×"
+    told = blocks["What healthy runs were told"]
+    assert [list(row) for row in told["rows"]] == [
+        ["overestimation (D025)", "warning", "2", "it promises more"]
+    ]
+    assert "1 was told of a busy machine" in told["about"]
