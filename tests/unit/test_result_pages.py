@@ -11,6 +11,7 @@ from steadyrl.cli.main import main
 from steadyrl.report.compare import comparison_page
 from steadyrl.report.fault_bench import fault_bench_page
 from steadyrl.report.ladder import ladder_page
+from steadyrl.views.pages import sentence
 from tests.unit.pages import page_data
 from tests.unit.test_pages import _comparison, _ladder, _run, of_fault_bench, of_study
 
@@ -44,6 +45,15 @@ def test_a_comparison_says_first_who_is_better(tmp_path: Path) -> None:
     _comparison(tmp_path, "b")
     page = comparison_page(tmp_path)
     assert (page.headline, page.told[0]) == ("clear", "B.")
+    assert page.told[1] == "Final return: b 1 (0.5 to 1.5)."
+    about = {block["title"]: block.get("about", "") for block in page.blocks}
+    assert "first reaching of 7.5 is timed" in about["Learning"]
+    assert "below where it began" in about["Steadiness"]
+
+
+def test_a_name_keeps_its_letters_at_the_beginning_of_a_sentence() -> None:
+    assert sentence("ppo/cartpole is better") == "ppo/cartpole is better."
+    assert sentence("no rung passed.") == "No rung passed."
 
 
 def test_a_study_that_was_kept_is_reported_from_its_file(

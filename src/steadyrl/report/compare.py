@@ -19,6 +19,16 @@ LEARNING = ("config", "seeds", "final return, IQM (middle half)", "curve's mean"
 STEADINESS = ("config", "collapsed", "severe", "worst drawdown", "seed spread", "seconds", "steps")
 CONTRAST = ("config", "against", "mean difference (interval)", "pairs won", "p", "allowed", "clear")
 
+ABOUT_STEADINESS = (
+    "Collapsed: seeds that lost most of what they had gained. Severe: seeds in which something "
+    "severe was found. Worst drawdown: what a seed lost of its gain, at most; over 100 % if it "
+    "fell below where it began. Seconds: of one run."
+)
+ABOUT_CONTRAST = (
+    "p: how often equals would differ so much. Clear: p is at most what is allowed after this many "
+    "looks."
+)
+
 
 def print_comparison(folder: Path, report: Path) -> None:
     """Who learns better, how surely, how steadily."""
@@ -49,14 +59,25 @@ def comparison_page(folder: Path) -> Page:
         title="Comparison",
         tone="good" if clear else "unknown",
         headline="clear" if clear else "not clear",
-        told=[sentence(story["message"])],
+        told=[sentence(story["message"]), _finals(story)],
         blocks=[
             charts("", [_curves(story)]),
-            table("Learning", LEARNING, _learning(story)),
-            table("Steadiness", STEADINESS, _steadiness(story)),
-            table("Against the first", CONTRAST, _contrasts(story)),
+            table("Learning", LEARNING, _learning(story), _about_learning(story)),
+            table("Steadiness", STEADINESS, _steadiness(story), ABOUT_STEADINESS),
+            table("Against the first", CONTRAST, _contrasts(story), ABOUT_CONTRAST),
         ],
     )
+
+
+def _finals(story: dict[str, Any]) -> str:
+    told = (f"{arm['name']} {_estimate(arm['final'])}" for arm in story["arms"])
+    return f"Final return: {', '.join(told)}."
+
+
+def _about_learning(story: dict[str, Any]) -> str:
+    timed = figure(story.get("threshold"))
+    middle = "IQM: mean of the middle half of the seeds."
+    return f"{middle} To threshold: the first reaching of {timed} is timed."
 
 
 def _story(folder: Path) -> dict[str, Any]:

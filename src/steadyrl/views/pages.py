@@ -42,8 +42,10 @@ class Page:
 
 
 def sentence(said: str) -> str:
-    """A message as a sentence of its own."""
-    return said[:1].upper() + said[1:] + ("" if said.endswith((".", "!", "?")) else ".")
+    """A message as a sentence of its own; a name at its beginning stays as it is."""
+    first = said.split(" ", 1)[0].rstrip(".,:;")
+    begun = said[:1].upper() + said[1:] if first.isalpha() else said
+    return begun + ("" if said.endswith((".", "!", "?")) else ".")
 
 
 def text(*paragraphs: str, title: str = "") -> Block:
