@@ -226,6 +226,7 @@ def _judged(
         machine=[f for f in monitor.findings if f.concerns == "machine"],
         machine_diagnoses=[d for d in diagnoses if d.concerns == "machine"],
         unit=config.unit,
+        learner=config.algorithm,
         changes=prescriptions(diagnoses, config, window, _names_there(config)),
         standing=how,
         passed=gone,

@@ -39,6 +39,7 @@ class Verdict:
     advice: Mapping[str, str] = field(default_factory=dict)  # how to record a missing signal
     changes: Mapping[str, str] = field(default_factory=dict)  # by remedy: settings, before -> after
     unit: Unit = ENV_STEPS  # that findings count in
+    learner: str = ""  # the algorithm of ours that trained it; "foreign": another program did
     block: int = 1  # Steps that detectors saw as one: of a long run more than one
     standing: Standing = field(
         default_factory=Standing
@@ -69,6 +70,17 @@ class Verdict:
         if self.interventions:
             return "healed"
         return "recovered" if self.history or self.standing.dips else "healthy"
+
+    @property
+    def ours(self) -> bool:
+        """Whether we trained it, and so could train it again."""
+        return self.learner not in ("", "foreign")
+
+    @property
+    def score_told(self) -> str:
+        """How its score went; what a sick run learned is not what was wanted."""
+        said = self.standing.sentence
+        return said.removesuffix(": it learned") if self.headline == "sick" else said
 
     @property
     def present(self) -> list[Finding]:

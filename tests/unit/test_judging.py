@@ -106,6 +106,14 @@ def change(step: int, name: str, before: Any, after: Any) -> dict[str, Any]:
     return {"event": "change", "step": step, **told}
 
 
+def test_in_a_pipe_every_sentence_of_a_verdict_is_one_line(tmp_path: Path) -> None:
+    console = Console(file=io.StringIO(), record=True, width=40)
+    print_verdict(judge(recorded(tmp_path / "run", trace(), config=config_of_run())), console)
+    lines = console.export_text().splitlines()
+    assert any(line.startswith("  ") and "nothing found by" in line for line in lines)
+    assert all(line == line.rstrip() for line in lines)
+
+
 def printed(verdict: Verdict) -> str:
     console = Console(file=io.StringIO(), record=True, width=300)
     print_verdict(verdict, console)

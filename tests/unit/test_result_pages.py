@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from steadyrl.cli.main import main
+from steadyrl.experience.demonstrations import made
 from steadyrl.report.compare import comparison_page
+from steadyrl.report.demos import write_inspection
 from steadyrl.report.fault_bench import fault_bench_page
 from steadyrl.report.ladder import ladder_page
+from steadyrl.report.milestones import write_milestones
 from steadyrl.views.pages import sentence
 from tests.unit.pages import page_data
 from tests.unit.test_pages import _comparison, _ladder, _run, of_fault_bench, of_study
@@ -85,3 +89,21 @@ def test_a_fault_bench_names_causes_and_rules_in_words(tmp_path: Path) -> None:
         ["overestimation (D025)", "warning", "2", "it promises more"]
     ]
     assert "1 was told of a busy machine" in told["about"]
+
+
+def test_demonstrations_and_milestones_begin_with_a_sentence(tmp_path: Path) -> None:
+    data = made(np.zeros((3, 2)), np.ones((3, 1)), [0], "here")
+    page = page_data(write_inspection([("a", "b")], ["actions never change"], data, tmp_path / "a"))
+    assert page["told"] == [
+        "1 recording with 3 transitions: there is one concern.",
+        "Actions never change.",
+    ]
+    runs = [_run(tmp_path / "one", values=(0.0, 60.0)), _run(tmp_path / "two", values=(0.0, 11.0))]
+    page = page_data(write_milestones(runs, [10.0, 50.0, 100.0], tmp_path / "b"))
+    assert page["told"] == [
+        "Best average of 2 runs: 60.0 (one).",
+        "Average 10: passed by 2 of 2, first after 200 steps.",
+        "Average 50: passed by 1 of 2, first after 200 steps.",
+        "Passed by none: 100.",
+    ]
+    assert "searches ok" not in page["blocks"][0]["head"]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from steadyrl.core.records import Finding, Step
+from steadyrl.integrations.watch import Watch
 from steadyrl.judging import judge, open_run
 from steadyrl.report.html import runs_page
 from steadyrl.stability.bands import Band
@@ -65,12 +67,22 @@ def test_what_it_was_recorded_with_is_shown(tmp_path: Path) -> None:
 
 def test_the_next_command_is_one_that_can_be_typed(tmp_path: Path) -> None:
     run = recorded(tmp_path / "a run", COLLAPSED)
-    command, _ = next_command(judge(run), own=True)
+    command, _ = next_command(judge(run))
     assert command == f"steadyrl rescue '{run}/config.yaml'"
     well = recorded(tmp_path / "well", trace())
-    assert next_command(judge(well), own=True)[0] == f"steadyrl evaluate {well}"
-    assert next_command(judge(well), own=True, speaks=True)[0] == f"steadyrl export {well}"
-    assert "rescue" not in next_command(judge(run), own=False)[0]
+    verdict = judge(well)
+    assert next_command(verdict)[0] == f"steadyrl evaluate {well}"
+    assert next_command(replace(verdict, learner="language"))[0] == f"steadyrl export {well}"
+
+
+def test_what_another_program_trained_is_not_sent_to_a_command_that_trains(tmp_path: Path) -> None:
+    watch = Watch(tmp_path / "watched", family="ppo", total_env_steps=60_000)
+    for step in range(60):
+        watch.log(1000 * step + 1000, {"policy.kl": 0.5, "rollout.return_mean": -1.0 * step})
+    watch.close()
+    shown = view(tmp_path / "watched")
+    assert shown.headline in ("sick", "suspicious")
+    assert shown.command.startswith("steadyrl explain ")
 
 
 def test_signals_come_in_the_order_in_which_they_left_their_band(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     parser.add_argument("--json", action="store_true", help="print the milestones as JSON")
     arguments = parser.parse_args(argv)
     from steadyrl.core.records import without_nan
-    from steadyrl.report.milestones import head, measure_all, row, write_milestones
+    from steadyrl.report.milestones import head, measure_all, measured, row, write_milestones
 
     if sorted(set(arguments.levels)) != arguments.levels:
         raise ConfigError(f"levels = {arguments.levels}: give them in rising order.")
@@ -45,7 +45,8 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
 
     from steadyrl.report.fitting import print_table
 
-    rows = zip(head(arguments.levels), *(row(run) for run in found), strict=True)
+    titles = head(arguments.levels)
+    rows = zip(*measured(titles, [row(run) for run in found]), strict=True)
     told = [tuple(map(escape, cells)) for cells in rows if cells[0] != "run"]
     print_table(Console(highlight=False), ("", *(run.run for run in found)), told)
     sys.stdout.write(f"curves: {page}\n")

@@ -65,6 +65,8 @@ def config_class(name: str) -> type[RunConfig]:
 def trainer_of(name: str) -> Any:
     """What makes a config of this algorithm ready to train."""
     if name not in ALGORITHMS:
+        if name == "foreign":
+            raise ConfigError("another program trained this: only that program can train it again.")
         raise ConfigError(f"algorithm = {name!r} has no trainer.")
     return _imported(ALGORITHMS[name].trainer)
 

@@ -11,7 +11,7 @@ import numpy as np
 from steadyrl.experience.demonstrations import Demonstrations
 from steadyrl.viewer.frame import write_page
 from steadyrl.views.curves import curve
-from steadyrl.views.pages import Block, Page, chart, charts, items, table
+from steadyrl.views.pages import Block, Page, chart, charts, sentence, table
 
 SHOWN = 8  # components
 TONES = {
@@ -39,12 +39,23 @@ def write_inspection(
         counts, edges = np.histogram(data.actions[:, component], bins=40)
         middle = (edges[1:] + edges[:-1]) / 2
         drawn.append(_chart(title, counts, middle, about="how often each value", by="value"))
-    blocks = [
-        table("", ("", ""), rows),
-        items("Concerns", concerns or ["none"]),
-        charts("", drawn),
-    ]
-    return write_page(output, Page(kind="demos", title="Demonstrations", blocks=blocks))
+    page = Page(
+        kind="demos",
+        title="Demonstrations",
+        tone="doubtful" if concerns else "good",
+        headline="look at this" if concerns else "no concerns",
+        told=[_inspected(data, concerns), *(sentence(concern) for concern in concerns)],
+        blocks=[table("What is in it", ("", ""), rows), charts("Actions", drawn)],
+    )
+    return write_page(output, page)
+
+
+def _inspected(data: Demonstrations, concerns: Sequence[str]) -> str:
+    count = data.trajectories
+    many = "1 recording" if count == 1 else f"{count:,} recordings"
+    found = {0: "nothing speaks against cloning it", 1: "there is one concern"}
+    said = found.get(len(concerns), f"there are {len(concerns)} concerns")
+    return sentence(f"{many} with {len(data.actions):,} transitions: {said}")
 
 
 def write_replay(

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
-from rich.padding import Padding
 
 from steadyrl.core.records import Diagnosis, Finding, Intervention, told_change
 from steadyrl.core.traits import Unit
@@ -16,25 +15,25 @@ from steadyrl.report.fitting import EVIDENCE, print_table, say
 from steadyrl.stability.diagnose import deciding
 from steadyrl.stability.remedies import REMEDIES
 from steadyrl.verdict import Verdict
+from steadyrl.views.wording import next_command
 
+FEW = 5  # ways to decide that are named unasked
 COLORS = {"severe": "red", "warning": "yellow", "note": "cyan"}
 
 
 def print_verdict(verdict: Verdict, console: Console, *, verbose: bool = False) -> None:
     """One run in full; `verbose` names every signal that was not measured."""
-    source = f"  [dim]({escape(verdict.source)})[/]" if verdict.source else ""
+    source = f"  [dim]({escape(verdict.source)})[/]" * bool(verdict.source)
     say(console, f"[bold]{escape(verdict.run)}[/]  {escape(verdict.sentence)}{source}")
     for line in head(verdict):
-        console.print(Padding(f"[dim]{escape(line)}[/]", (0, 0, 0, 2)), highlight=False)
+        say(console, f"  [dim]{escape(line)}[/]", hanging=0)
     for intervention in verdict.interventions:
         print_intervention(intervention, console)
     _print_history(verdict, console)
     print_findings(_events(verdict.present), console, verdict.unit)
     print_diagnoses(verdict.diagnoses, console, verdict.changes)
     if verdict.present and not verdict.diagnoses:
-        console.print("cause unknown; this would decide:")
-        for line in verdict.undecided:
-            say(console, f"  - {escape(line)}")
+        _print_undecided(verdict.undecided, console, verbose)
     if verdict.machine:
         console.print("  the machine, not the training:", highlight=False)
         print_findings(verdict.machine, console, verdict.unit)
@@ -47,6 +46,18 @@ def print_verdict(verdict: Verdict, console: Console, *, verbose: bool = False) 
         console.print(f"[dim]detectors looked at blocks of {verdict.block} Steps[/]")
     if verdict.unmeasured and verdict.steps:
         _print_unmeasured(verdict, console, verbose)
+    command, does = next_command(verdict)
+    say(console, f"next  [bold]{escape(command)}[/]  [dim]{escape(does)}[/]")
+
+
+def _print_undecided(ways: Sequence[str], console: Console, verbose: bool) -> None:
+    """What would tell the cause; of many ways the first few."""
+    console.print("cause unknown; this would decide:")
+    shown = ways if verbose else ways[:FEW]
+    for line in shown:
+        say(console, f"  - {escape(line)}")
+    if left := len(ways) - len(shown):
+        say(console, f"  [dim]{left} more (--verbose names them)[/]")
 
 
 def _events(findings: Sequence[Finding]) -> list[Finding]:
@@ -60,7 +71,7 @@ def head(verdict: Verdict) -> list[str]:
     found = "" if verdict.present else f"; nothing found by {able} of {rules} rules"
     about = [verdict.about] if verdict.about else []
     far = [verdict.reference] if verdict.reference else []
-    return [*about, f"{verdict.standing.sentence}{found}", *far] if verdict.steps else about
+    return [*about, f"{verdict.score_told}{found}", *far] if verdict.steps else about
 
 
 def _print_history(verdict: Verdict, console: Console) -> None:

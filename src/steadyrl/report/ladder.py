@@ -34,13 +34,10 @@ def print_ladder(folder: Path, report: Path) -> None:
     console.print(f"\n[bold]{plain(story['config'])}[/], {plain(story['gates'])} gates")
     print_table(console, HEAD, [tuple(map(plain, row)) for row in _rows(story)])
     for rung in story["rungs"]:
-        if rung["cause"] or rung["evidence"]:
-            failed = plain(f"{rung['decision']}. {_failed(rung)}")
-            say(console, f"\nbatch {rung['batch_size']:,}: {failed}")
-            if rung["cause"]:
-                console.print(f"  cause  [bold]{plain(rung['cause'])}[/]")
-            for sentence in rung["evidence"]:
-                say(console, f"  {plain(sentence)}")
+        if because := _because(rung):
+            say(console, f"\n{plain(_title(rung))}")
+            for line in because:
+                say(console, f"  {plain(line)}")
     say(console, f"\n[bold]{plain(story['message'])}[/]")
     if (folder / "recommended.yaml").exists():
         console.print(f"config  {folder / 'recommended.yaml'}", soft_wrap=True, markup=False)

@@ -7,7 +7,7 @@ line search's success, the accepted share of the step and the trust region as it
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,10 @@ from steadyrl.views.pages import Page, chart, charts, table
 
 AVERAGE = "rollout.return_mean"  # of the last 100 training episodes
 SMOOTHED = 10  # updates
+ABOUT = (
+    "Average: of the last 100 training episodes; a level is passed at the step where it is first "
+    "reached. First score: the step of the first reward."
+)
 
 CURVES = (
     ("Score", "mean of the last 100 training episodes", AVERAGE, 1),
@@ -31,7 +35,7 @@ CURVES = (
     ("Line search", "share that succeeded, last 10 updates", "trpo.line_search_success", SMOOTHED),
     ("Step", "accepted share, mean of 10 updates", "trpo.step_fraction", SMOOTHED),
     ("Trust region", "max_kl as the stabiliser left it", "setting.max_kl", 1),
-    ("KL", "of the updates, mean of 10; failed searches have none", "policy.kl", SMOOTHED),
+    ("KL", "of the policy's updates, mean of 10", "policy.kl", SMOOTHED),
     ("Entropy", "of the policy, as a share of the largest", "policy.entropy_share", 1),
 )
 
@@ -100,6 +104,36 @@ def head(levels: Sequence[float]) -> list[str]:
     return ["run", "steps", "first score", *passed, *numbers, "searches ok", "step", "max_kl"]
 
 
+def measured(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Titles and rows without the columns that no run has: of TRPO, where none is one."""
+    known = [place for place in range(len(head)) if any(row[place] != "-" for row in rows)]
+    known = known or list(range(len(head)))
+    return [[cells[place] for place in known] for cells in (head, *rows)]
+
+
+def told(found: Sequence[Milestones]) -> list[str]:
+    """Who went furthest, and how many passed which level."""
+    scored = [one for one in found if not math.isnan(one.best)]
+    if not scored:
+        return ["No run recorded a return of its training episodes."]
+    best = max(scored, key=lambda one: one.best)
+    many = f" of {len(found)} runs" if len(found) > 1 else ""
+    said = [f"Best average{many}: {best.best:,.1f} ({best.run})."]
+    for level in found[0].passed:
+        when = [one.passed[level] for one in found if not math.isnan(one.passed[level])]
+        if when:
+            said.append(
+                f"Average {level:g}: passed by {len(when)} of {len(found)}, first after "
+                f"{min(when):,.0f} steps."
+            )
+    missed = [f"{level:g}" for level in found[0].passed if all(map(_missed(level), found))]
+    return [*said, f"Passed by none: {', '.join(missed)}."] if missed else said
+
+
+def _missed(level: float) -> Callable[[Milestones], bool]:
+    return lambda one: math.isnan(one.passed[level])
+
+
 def row(found: Milestones) -> list[str]:
     """One run as text cells."""
     return [
@@ -127,8 +161,10 @@ def write_milestones(runs: Sequence[Path], levels: Sequence[float], output: Path
         known = [line for line in series if line is not None]
         if known:
             drawn.append(chart(title, known, about=about))
-    blocks = [table("", head(levels), [row(one) for one in found]), charts("", drawn)]
-    return write_page(output, Page(kind="milestones", title="Milestones", blocks=blocks))
+    titles, *rows = measured(head(levels), [row(one) for one in found])
+    blocks = [table("Each run", titles, rows, ABOUT), charts("Curves", drawn)]
+    page = Page(kind="milestones", title="Milestones", told=told(found), blocks=blocks)
+    return write_page(output, page)
 
 
 def _line(run: str, columns: Columns, name: str, window: int) -> dict[str, Any] | None:

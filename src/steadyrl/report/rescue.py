@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,12 @@ from steadyrl.report.numbers import figure, number
 from steadyrl.store.paths import resolve
 from steadyrl.store.reader import RunReader
 from steadyrl.viewer.frame import write_page
+from steadyrl.views.history import as_text
 from steadyrl.views.pages import Block, Page, code, items
-from steadyrl.views.proof import proof_tree, read_story
+from steadyrl.views.proof import name_of, proof_tree, read_story
 from steadyrl.views.rescued import causes_told, settings_changed, told_rescue
 
+RULE = re.compile(r"[A-Z]\d{3} ")
 DECIDED = {"episode length": ("eval.length_mean", "rollout.length_mean")}
 
 
@@ -37,11 +40,7 @@ def print_rescue(folder: Path, report: Path) -> None:
         for text in diagnosis["evidence_against"]:
             say(console, f"  against  {plain(text)}", hanging=EVIDENCE)
     if story["tried"]:
-        console.print()
-        rows = [tuple(map(plain, row)) for row in _rows(story)]
-        print_table(console, _titles(story), rows)
-        for sentence in made_worse(story):
-            say(console, plain(f"not advised: {sentence}"))
+        _print_tried(story, console)
     if story["chosen"]:
         say(console, f"\nfix  {plain(_settings(story['chosen']['changes']))}")
     for sentence in hypotheses(story):
@@ -54,6 +53,16 @@ def print_rescue(folder: Path, report: Path) -> None:
     if (folder / "rescued.yaml").exists():
         console.print(f"config  {folder / 'rescued.yaml'}", soft_wrap=True, markup=False)
     console.print(f"report  {report}", soft_wrap=True, markup=False)
+
+
+def _print_tried(story: dict[str, Any], console: Console) -> None:
+    """Everything that was tried, the names of what was found in it, and what is not advice."""
+    console.print()
+    print_table(console, _titles(story), [tuple(map(plain, row)) for row in _rows(story)])
+    for rule in dict.fromkeys(rule for row in _all(story) for rule in row["severe"]):
+        say(console, f"[dim]{plain(f'{rule}: {name_of(str(rule))}')}[/]")
+    for sentence in made_worse(story):
+        say(console, plain(f"not advised: {sentence}"))
 
 
 def made_worse(story: dict[str, Any]) -> list[str]:
@@ -147,7 +156,7 @@ def _quoted(path: Path) -> str:
 
 
 def _settings(changes: dict[str, Any]) -> str:
-    return ", ".join(f"{name} = {value}" for name, value in changes.items())
+    return ", ".join(f"{name} = {as_text(value)}" for name, value in changes.items())
 
 
 def _titles(story: dict[str, Any]) -> tuple[str, ...]:
@@ -166,6 +175,15 @@ def _score(story: dict[str, Any]) -> str:
     return str((story["control"] or {}).get("score", "return"))
 
 
+def _worded(name: str) -> str:
+    """A rule's name in words, which a narrow column can wrap; anything else as it is."""
+    return name.replace("-", " ") if RULE.match(name) else name
+
+
+def _all(story: dict[str, Any]) -> list[dict[str, Any]]:
+    return [*([story["control"]] if story["control"] else []), *story["tried"]]
+
+
 def _rows(story: dict[str, Any]) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     played = _played(story)
@@ -173,7 +191,7 @@ def _rows(story: dict[str, Any]) -> list[tuple[str, ...]]:
         control = story["control"]
         rows.append(("control", "no fix", *_result(control, played), ""))
     rows += [
-        (row["name"], row["origin"], *_result(row, played), _yes(row["helped"]))
+        (_worded(row["name"]), _worded(row["origin"]), *_result(row, played), _yes(row["helped"]))
         for row in story["tried"]
     ]
     return rows
@@ -182,7 +200,8 @@ def _rows(story: dict[str, Any]) -> list[tuple[str, ...]]:
 def _result(row: dict[str, Any], played: bool = True) -> tuple[str, ...]:
     sick = " ".join(row["severe"])
     calm = row["status"] == "finished" and not sick
-    state = "nothing severe" if calm else f"{row['status']} {sick}"
+    ended = "" if row["status"] == "finished" else row["status"]
+    state = "nothing severe" if calm else ", ".join(filter(None, (ended, sick and f"sick: {sick}")))
     length = (f"{number(row['final_length'], ',.0f')}",) if played else ()
     return (f"{figure(row['final_return'])}", *length, state)
 

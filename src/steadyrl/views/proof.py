@@ -124,7 +124,7 @@ def _branch(
 
 def _state(row: Story) -> str:
     """What is wrong with a run, shortly; nothing of one that ended well."""
-    named = ", ".join(_name_of(str(rule)) for rule in row["severe"])
+    named = ", ".join(f"{name_of(str(rule))} ({rule})" for rule in row["severe"])
     severe = f"found {named}" if named else ""
     ended = "" if row["status"] == "finished" else str(row["status"])
     return " ".join(part for part in (ended, severe) if part)
@@ -144,9 +144,9 @@ def _figure(value: Any) -> str:
     return amount(value) if isinstance(value, int | float) else "-"
 
 
-def _name_of(rule: str) -> str:
-    """A finding's name in words, with its id."""
-    return f"{NAMES[rule].replace('-', ' ')} ({rule})" if rule in NAMES else rule
+def name_of(rule: str) -> str:
+    """A finding's name in words."""
+    return NAMES.get(rule, rule).replace("-", " ")
 
 
 def _against(kind: str, origin: str) -> str:

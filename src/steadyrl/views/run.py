@@ -142,12 +142,11 @@ def lay_out(
     store: Recorded, name: str, found: Judged, columns: Columns | None, *, points: int = POINTS
 ) -> RunView:
     """A judged run and its Steps, as a page shows them."""
-    verdict, own = found.verdict, isinstance(store, RunReader)
+    verdict = found.verdict
     curves = curves_of(store, columns, points)
     bands = _bands(found, columns)
     taken, seconds = (columns.last.taken, columns.last.seconds) if columns else (0, 0.0)
-    speaks = "language" in (store.config.traits or ())
-    command, does = wording.next_command(verdict, own=own, speaks=speaks)
+    command, does = wording.next_command(verdict)
     findings = _findings(verdict, found)
     settings, compared_with = settings_of(store)
     events, main = list(store.events()), _main(found, curves)

@@ -89,19 +89,17 @@ def now(verdict: Verdict) -> str:
     """How the score went, and what remains to be said."""
     if not verdict.steps:
         return ""
-    said = f"{_capital(verdict.standing.sentence)}."
-    if verdict.headline == "sick":  # what a sick run learned is not what was wanted
-        said = said.replace(": it learned.", ".")
+    said = f"{_capital(verdict.score_told)}."
     if not verdict.present and verdict.headline != "cannot tell":
         able, rules = verdict.looked
         said += f" {able} of {rules} rules could look and found nothing that stands."
     return said
 
 
-def next_command(verdict: Verdict, *, own: bool, speaks: bool = False) -> tuple[str, str]:
-    """A command worth typing now, and what it would do; `speaks`: it trained a language model."""
+def next_command(verdict: Verdict) -> tuple[str, str]:
+    """A command worth typing now, and what it would do."""
     run = shlex.quote(verdict.run)
-    if not own:
+    if not verdict.ours:
         first = verdict.diagnoses[0].cause if verdict.diagnoses else None
         rule = first or next((f.rule for f in verdict.present), None)
         if rule:
@@ -116,7 +114,7 @@ def next_command(verdict: Verdict, *, own: bool, speaks: bool = False) -> tuple[
         return f"steadyrl train --resume {run}", "goes on exactly where it stopped"
     if verdict.headline == "cannot tell":
         return f"steadyrl checklist {run}", "what should be measured at its age"
-    if speaks:
+    if verdict.learner == "language":
         return f"steadyrl export {run}", "the model as a folder that transformers loads"
     return f"steadyrl evaluate {run}", "how good the policy is on many fresh episodes"
 

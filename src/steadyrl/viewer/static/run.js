@@ -154,7 +154,7 @@ function Rest({ run }) {
   const setting = (one) => html`<tr><td>${one.name}</td><td>${one.value}</td><td>${one.in_preset ?? ""}</td><td>${one.at_first ?? ""}</td></tr>`;
   const settings = (rows) => html`<div class="scroll" tabindex="0"><table class="change"><thead><tr><th>setting</th><th>in this run</th><th>${run.compared_with || "preset"}</th><th>at first</th></tr></thead><tbody>${rows.map(setting)}</tbody></table></div>`;
   return html`
-    ${run.undecided.length > 0 && run.onset !== null && html`<${Fold} title="The cause is not known; this would decide" open><ul>${run.undecided.map((text) => html`<li>${text}</li>`)}</ul><//>`}
+    ${run.undecided.length > 0 && run.onset !== null && html`<${Fold} title="The cause is not known; this would decide" about=${plural(run.undecided.length, "way")} open=${run.undecided.length < 7}><ul>${run.undecided.map((text) => html`<li>${text}</li>`)}</ul><//>`}
     <${Findings} run=${run} concerns="machine" title="The machine, not the training" />
     ${run.machine_causes.map((cause) => html`<p class="small">${cause.id} ${cause.name.replaceAll("-", " ")}: ${cause.evidence.map((piece) => piece.text).join("; ")}</p>`)}
     ${run.notes.length > 0 && html`<h2>About the record</h2><ul>${run.notes.map((text) => html`<li>${text}</li>`)}</ul>`}
