@@ -194,7 +194,7 @@ def test_it_says_where_the_run_stands_and_how_to_stop_and_go_on(small_config: Ma
     time.now = 3610.0
     text = "\n".join(line.plain for line in draw(view, 80))
     for part in (
-        "mine  ddpg on Pendulum-v1  1 warned of",
+        "mine  ddpg on Pendulum-v1  1 warning",
         "500/2,000 env steps 25%",
         "50 per second   for 1:00:10   left 0:00:00",
         "return, training",
@@ -205,6 +205,9 @@ def test_it_says_where_the_run_stands_and_how_to_stop_and_go_on(small_config: Ma
         assert part in text
     view.stopping = "stopping at the next Step (stopped by SIGINT)"
     assert "stopping at the next Step" in draw(view, 80)[-1].plain
+    assert draw(view, 60)[-1].plain == "stopping; Ctrl-C once more: at once"
+    view.stopping = ""
+    assert draw(view, 60)[-1].plain == "Ctrl-C stops and saves; train --resume goes on"
     assert clock(math.nan) == "?"
 
 

@@ -144,7 +144,7 @@ def _conclude(summary: dict[str, object], path: Path, *, as_json: bool) -> int:
     else:
         from steadyrl.report.terminal import print_conclusion
 
-        print_conclusion(path)
-        if interrupted:
+        named = print_conclusion(path)
+        if interrupted and "--resume" not in named:
             sys.stdout.write(f"continue with: steadyrl train --resume {path}\n")
     return INTERRUPTED if interrupted else int(summary["status"] == "stopped")

@@ -13,7 +13,7 @@ from steadyrl.report.blocks import BROKEN, sparkline
 from steadyrl.report.findings import COLORS
 from steadyrl.views.under_way import Course, UnderWay
 
-WORDS: Mapping[Severity, str] = {"severe": "severe", "warning": "warned of", "note": "noted"}
+WORDS: Mapping[Severity, str] = {"severe": "severe", "warning": "warning", "note": "note"}
 ECHO = 8  # cells that the last line leaves free: "^C" on a new row would shift all the others
 NARROWEST = 20  # below it lines are cut, not laid out
 LABEL, VALUE = 18, 10  # columns of a signal's name and of its newest value
@@ -26,7 +26,7 @@ def draw(run: UnderWay, width: int) -> list[Text]:
     lines += [_signal(called, course, run.taken, width) for called, course in run.shown]
     if run.news:
         lines.append(Text(run.news, style="dim"))
-    lines += _foot(run)
+    lines += _foot(run, width - ECHO)
     for line in lines:
         line.no_wrap = True
         line.truncate(width - 1, overflow="ellipsis")  # the last cell would begin a new row
@@ -37,9 +37,13 @@ def draw(run: UnderWay, width: int) -> list[Text]:
 def _head(run: UnderWay) -> Text:
     line = Text.assemble((run.title, "bold"), "  ", (run.about, "dim"))
     found = [(name, count) for name in reversed(SEVERITIES) if (count := run.found[name])]
-    said = ", ".join(f"{count} {WORDS[name]}" for name, count in found)
+    said = ", ".join(f"{count} {_counted(WORDS[name], count)}" for name, count in found)
     line.append(f"  {said or 'nothing found'}", style=COLORS[found[0][0]] if found else "green")
     return line
+
+
+def _counted(word: str, count: int) -> str:
+    return word if count == 1 or word == "severe" else f"{word}s"
 
 
 def _progress(run: UnderWay, width: int) -> list[Text]:
@@ -69,16 +73,19 @@ def _signal(called: str, course: Course, taken: int, width: int) -> Text:
     return line
 
 
-def _foot(run: UnderWay) -> list[Text]:
-    """What is saved, and how to stop and go on."""
+def _foot(run: UnderWay, room: int) -> list[Text]:
+    """What is saved, and how to stop and go on: in full if there is room for it."""
     saved = "no checkpoint yet"
     if run.saved:
         saved = f"saved at {run.unit.one} {run.saved[0]:,}, {clock(run.since_saved)} ago"
     if run.stopping:
         stopping = f"{run.stopping}; Ctrl-C once more: at once"
+        stopping = stopping if len(stopping) <= room else "stopping; Ctrl-C once more: at once"
         return [Text(saved, style="dim"), Text(stopping, style="yellow")]
-    after = f"; then: steadyrl train --resume {run.path}" if run.path else ""
-    return [Text(saved, style="dim"), Text(f"Ctrl-C stops and saves{after}", style="dim")]
+    stop = "Ctrl-C stops and saves"
+    after = f"{stop}; then: steadyrl train --resume {run.path}" if run.path else stop
+    stop = after if len(after) <= room else f"{stop}; train --resume goes on"
+    return [Text(saved, style="dim"), Text(stop, style="dim")]
 
 
 def clock(seconds: float) -> str:

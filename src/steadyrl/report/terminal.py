@@ -17,12 +17,13 @@ from steadyrl.report.findings import print_verdict
 from steadyrl.report.fitting import print_table
 from steadyrl.report.html import write_report
 from steadyrl.store.reader import RunReader
+from steadyrl.views.wording import next_command
 
 WIDEST = 76  # of a curve
 
 
-def print_conclusion(path: Path) -> None:
-    """Curve, facts, and the path of the page that shows the rest."""
+def print_conclusion(path: Path) -> str:
+    """Curve, facts, and the path of the page that shows the rest. Returns the command it named."""
     store = RunReader.open(path)
     console = Console(highlight=False)
     steps = list(store.steps())
@@ -44,6 +45,8 @@ def print_conclusion(path: Path) -> None:
     if verdict.headline != "healthy" or verdict.findings or verdict.machine:
         console.print()
         print_verdict(verdict, console)
+        return next_command(verdict)[0]
+    return ""
 
 
 def _facts(
