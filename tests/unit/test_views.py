@@ -129,6 +129,18 @@ def test_where_the_guard_went_back_stands_on_the_lane(tmp_path: Path) -> None:
     assert "learning_rate 0.5 -> 0.001" in mark.text
 
 
+def test_what_the_guard_healed_is_said_with_its_reason(tmp_path: Path) -> None:
+    events = acted(5, learning_rate=(0.5, 0.001))
+    run = recorded(tmp_path / "run", trace(), *events, config=config_of_run(learning_rate=0.5))
+    first, wrong, did, *_ = view(run).told
+    assert first == "Healed by the guard: learning_rate 0.5 → 0.001 at 9,216."
+    assert wrong == "What was wrong at env step 9,216: non finite signal (D001): q.mean is nan."
+    assert did == (
+        "What was done: back to env step 500 and on with learning_rate 0.5 → 0.001 "
+        "(R301 against C201 learning rate too high, confidence 0.90)."
+    )
+
+
 def test_evidence_stands_beside_the_signal_it_speaks_of() -> None:
     message = "episodes end after 25 steps"
     seen = Finding(

@@ -171,4 +171,4 @@ def print_verdicts(verdicts: Sequence[Verdict], console: Console) -> None:
         confidence = f"{first.confidence:.2f}" if first else ""
         name = escape(str(path.relative_to(shared)))
         rows.append((name, verdict.headline, _onset(verdict), cause, confidence))
-    print_table(console, ("run", "verdict", "since", "cause", "confidence"), rows)
+    print_table(console, ("run", "verdict", "first sign", "cause", "confidence"), rows)

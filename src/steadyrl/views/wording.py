@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from steadyrl.core.numbers import amount
-from steadyrl.core.records import Finding, told_change
+from steadyrl.core.records import Finding, Intervention, told_change
 from steadyrl.stability.causes import CAUSES
 from steadyrl.stability.diagnose import deciding
 from steadyrl.verdict import Verdict
@@ -51,6 +52,8 @@ def what(verdict: Verdict) -> str:
 
 def why(verdict: Verdict) -> str:
     """The likeliest cause with its confidence, or that it is not known."""
+    if verdict.headline == "healed":
+        return _ailment(verdict.interventions[-1])
     if not verdict.present:
         return ""
     if not verdict.diagnoses:
@@ -72,7 +75,9 @@ def meaning(cause: str) -> str:
 
 def done(verdict: Verdict) -> str:
     """What was changed meanwhile, by the guard or otherwise."""
-    if verdict.interventions and verdict.headline != "healed":
+    if verdict.headline == "healed":
+        return _healing(verdict.interventions[-1])
+    if verdict.interventions:
         return " ".join(f"{_capital(action.sentence)}." for action in verdict.interventions)
     others = {
         name: pair
@@ -83,6 +88,27 @@ def done(verdict: Verdict) -> str:
         changed = ", ".join(told_change(name, *pair) for name, pair in others.items())
         return f"Changed since the start: {changed}."
     return ""
+
+
+def _ailment(action: Intervention) -> str:
+    """What the guard answered to, in words."""
+    rule, _, rest = action.found.partition(" ")
+    name, _, message = rest.partition(": ")
+    said = f"{name.replace('-', ' ')} ({rule}): {message}" if message else action.found
+    return f"What was wrong at {action.unit} {action.found_at:,}: {said}."
+
+
+def _healing(action: Intervention) -> str:
+    """What the guard did about it, and against which cause."""
+    changes = ", ".join(told_change(name, *pair) for name, pair in action.changes.items())
+    why = action.because.removeprefix(f"{action.found}; ")
+    why = re.sub(r" ([a-z-]+) \((\d\.\d+)\)$", _confident, why)
+    back = f"back to {action.unit} {action.taken:,} and on with {changes}".replace(" -> ", " → ")
+    return f"What was done: {back} ({why})."
+
+
+def _confident(found: re.Match[str]) -> str:
+    return f" {found[1].replace('-', ' ')}, confidence {found[2]}"
 
 
 def now(verdict: Verdict) -> str:

@@ -52,13 +52,14 @@ function summary(rows, now) {
   for (const row of rows) if (row.kind === "run" || row.kind === "foreign") counts[row.tone] = (counts[row.tone] || 0) + 1;
   const said = Object.keys(RANK).filter((tone) => counts[tone]).map((tone) => `${counts[tone]} ${WORDS[tone]}`);
   if (silent.length) said.push(`${silent.length} silent for ${ago(now - Math.min(...silent.map((row) => row.heard)))}`);
-  return said.join(", ") || "There are no runs here yet.";
+  const results = rows.filter((row) => row.kind !== "run" && row.kind !== "foreign").length;
+  return (said.join(", ") || (results ? "No runs" : "There are no runs here yet.")) + (results ? `; ${plural(results, "result")} of experiments` : "");
 }
 
 const addressOf = (row) => (row.kind === "run" || row.kind === "foreign" ? "/run/" : "/result/") + row.id;
 
 function FleetRow({ row, top, chosen, picked, pick, now }) {
-  const told = row.told.toLowerCase() === row.headline + "." ? "" : row.told, isRun = row.kind === "run" || row.kind === "foreign";
+  const told = row.told.toLowerCase() === row.headline + "." ? "" : row.told.replace(/^[A-Z][a-z]+( so far)? since [a-z ]+[\d,]+: /, ""), isRun = row.kind === "run" || row.kind === "foreign";
   const waiting = row.headline === "...";
   const done = !isRun || waiting ? "" : row.budget ? `${Math.min(100, Math.round(100 * row.taken / row.budget))} %` : short(row.taken);
   const cause = row.cause ? `${row.cause.replaceAll("-", " ")} ${row.confidence === null ? "" : row.confidence.toFixed(2)}` : told;
@@ -116,7 +117,7 @@ function Fleet() {
     <div class="filter"><input ref=${input} type="search" placeholder="filter (/)" aria-label="filter" value=${address.filter || ""} onInput=${(event) => State.write({ filter: event.target.value })} />
       <label><input type="checkbox" checked=${address.group === "1"} onChange=${(event) => State.write({ group: event.target.checked ? "1" : null })} /> group by seed</label>
       ${picked.length > 1 && html`<a href=${"/compare#ids=" + picked.join("~")}>compare ${picked.length}</a>`}</div>
-    <div class="row head" aria-hidden="true"><span>verdict</span><span>run</span><span class="wide-only">since · cause</span><span class="wide-only">return</span><span>heard</span><span class="wide-only">done</span></div>
+    <div class="row head" aria-hidden="true"><span>verdict</span><span>run</span><span class="wide-only">first sign · cause</span><span class="wide-only">return</span><span>heard</span><span class="wide-only">done</span></div>
     <div class="rows" ref=${box} tabindex="0" role="table" aria-label="runs, worst first" aria-rowcount=${shown.length} style=${{ height: height + "px", overflowY: "auto", position: "relative" }} onScroll=${(event) => setFirst(Math.floor(event.target.scrollTop / ROW) - 1)}>
       <div role="rowgroup" style=${{ height: shown.length * ROW + "px", position: "relative" }}>${visible.map((row, i) => html`<${FleetRow} key=${row.id} row=${row} top=${(begin + i) * ROW} chosen=${begin + i === chosen} picked=${picked.includes(row.id)} pick=${pick} now=${now} />`)}</div></div>
     ${about.skipped.length > 0 && html`<${Fold} title=${plural(about.skipped.length, "thing") + " left out"}><${Table} block=${{ head: ["where", "why"], rows: about.skipped }} /><//>`}

@@ -48,7 +48,8 @@ function Verdict({ page }) {
 
 const CALLED = { "eval.return_mean": "Return of evaluations", "rollout.return_mean": "Return of training episodes",
   "eval.discounted_mean": "Discounted return", "eval.length_mean": "Episode length", "rollout.length_mean": "Episode length while training",
-  "language.length_mean": "Length of completions", "language.accuracy": "Answers right" };
+  "language.length_mean": "Length of completions", "language.accuracy": "Answers right",
+  "bc.full_mse": "Squared error on all recordings", "bc.full_nll": "Likelihood loss on all recordings", "bc.validation_mse": "Squared error on held-out recordings" };
 
 function specOf(run, name, more) {
   const branches = (run.abandoned || []).filter((one) => one[name]).map((one) => ({ ...one[name], name: "left", dim: true, color: css("--soft") }));
@@ -64,7 +65,7 @@ function Main({ run }) {
     const banded = names.find((name) => run.bands[name]);
     const series = names.map((name, index) => ({ ...run.curves[name], name, thin: index > 0, color: css(index ? "--soft" : "--accent") }));
     const left = (run.abandoned || []).flatMap((one) => names.filter((name) => one[name]).map((name) => ({ ...one[name], name: "left: " + name, dim: true, color: css("--bad") })));
-    const about = [names.length > 1 ? `${names[0]}, thin: ${names.slice(1).join(", ")}` : names[0],
+    const about = [names.length > 1 ? `${names[0]}, thin: ${names.slice(1).join(", ")}` : CALLED[names[0]] ? names[0] : "",
       names.includes(run.judged_by) ? "judged by this" : "", banded ? `red zone: where ${objectors(run, banded)} objects to ${banded}` : ""];
     return { title: CALLED[names[0]] || names[0], about: about.filter(Boolean).join(" · "),
       spec: { series: [...series, ...left], band: banded && run.bands[banded], sync: "main", onset: run.onset, table: true, whole: bounds(run) } };
@@ -151,8 +152,8 @@ function Findings({ run, concerns, title }) {
 function Rest({ run }) {
   const apart = run.settings.filter((one) => one.in_preset !== null || one.at_first !== null);
   const unmeasured = run.unmeasured.flatMap(([, names]) => names);
-  const setting = (one) => html`<tr><td>${one.name}</td><td>${one.value}</td><td>${one.in_preset ?? ""}</td><td>${one.at_first ?? ""}</td></tr>`;
-  const settings = (rows) => html`<div class="scroll" tabindex="0"><table class="change"><thead><tr><th>setting</th><th>in this run</th><th>${run.compared_with || "preset"}</th><th>at first</th></tr></thead><tbody>${rows.map(setting)}</tbody></table></div>`;
+  const setting = (one) => html`<tr><td data-label="setting">${one.name}</td><td data-label="in this run">${one.value}</td><td data-label=${run.compared_with || "preset"}>${one.in_preset ?? ""}</td><td data-label="at first">${one.at_first ?? ""}</td></tr>`;
+  const settings = (rows) => html`<div class="scroll" tabindex="0"><table class="change many"><thead><tr><th>setting</th><th>in this run</th><th>${run.compared_with || "preset"}</th><th>at first</th></tr></thead><tbody>${rows.map(setting)}</tbody></table></div>`;
   return html`
     ${run.undecided.length > 0 && run.onset !== null && html`<${Fold} title="The cause is not known; this would decide" about=${plural(run.undecided.length, "way")} open=${run.undecided.length < 7}><ul>${run.undecided.map((text) => html`<li>${text}</li>`)}</ul><//>`}
     <${Findings} run=${run} concerns="machine" title="The machine, not the training" />
