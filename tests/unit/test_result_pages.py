@@ -106,4 +106,4 @@ def test_demonstrations_and_milestones_begin_with_a_sentence(tmp_path: Path) -> 
         "Average 50: passed by 1 of 2, first after 200 steps.",
         "Passed by none: 100.",
     ]
-    assert "searches ok" not in page["blocks"][0]["head"]
+    assert "line searches ok" not in page["blocks"][0]["head"]

@@ -25,7 +25,7 @@ FIGURES = {
 FAULTS = ("fault", "runs", "did harm", "caught", "named first", "causes that were named")
 ALARMS = ("rule", "severity", "healthy runs", "what it said of one of them")
 ABOUT = (
-    "Development: the cases that limits were set on. Held out: cases that nobody looked at before."
+    "Development: tasks that the rules were written on. Held out: tasks that were kept to test them."
 )
 ARMS = {
     "prescribed": "what was prescribed",

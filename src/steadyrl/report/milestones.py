@@ -101,7 +101,16 @@ def head(levels: Sequence[float]) -> list[str]:
     """Titles of the table's columns."""
     passed = [f"average {level:g}" for level in levels]
     numbers = ["best average", "last", "steps/s", "samples per update"]
-    return ["run", "steps", "first score", *passed, *numbers, "searches ok", "step", "max_kl"]
+    return [
+        "run",
+        "steps",
+        "first score",
+        *passed,
+        *numbers,
+        "line searches ok",
+        "step accepted",
+        "max_kl",
+    ]
 
 
 def measured(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[list[str]]:

@@ -1,5 +1,5 @@
 // A chart: its line, the zone in which a rule objects, and every value that is no number.
-const LEFT = 58, RIGHT = 10;
+const LEFT = 58, RIGHT = 16;
 
 function aligned(series) {
   if (series.length === 1) return [series[0].x, series[0].y];
