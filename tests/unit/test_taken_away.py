@@ -195,6 +195,7 @@ def test_without_a_screen_a_film_is_offered(
         ("linux", {"DISPLAY": ":0"}, True),
         ("linux", {"WAYLAND_DISPLAY": "wayland-0"}, True),
         ("linux", {"SDL_VIDEODRIVER": "kmsdrm"}, True),
+        ("linux", {"SDL_VIDEODRIVER": "dummy"}, False),
         ("darwin", {}, True),
     ],
 )

@@ -25,6 +25,8 @@ from steadyrl.trained import TrainedPolicy
 Frame = NDArray[np.uint8]
 FORMATS = (".mp4", ".gif")
 ENLARGED = 4  # what Atari policies see is small
+# For films where there is no screen: SDL would look for one and complain.
+OFF_SCREEN = ("SDL_VIDEODRIVER", "dummy")
 USUAL_RATE = 30  # frames per second, where an environment does not say
 
 
@@ -60,6 +62,8 @@ def play(
     frames: list[Frame] = []
     rate = USUAL_RATE
     for number in range(episodes):
+        if video is not None and not screen_at_hand():
+            os.environ.setdefault(*OFF_SCREEN)
         scene = _scene(policy, world, "human" if video is None else "rgb_array")
         start = integer_seed(seed, "shown", number)
         policy.seed(start)
@@ -85,8 +89,9 @@ def screen_at_hand(platform: str = sys.platform, known: Mapping[str, str] = os.e
 
     Without one SDL, which draws most environments, plays on for nobody.
     """
-    told = ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER")
-    return not platform.startswith("linux") or any(known.get(name) for name in told)
+    driver, off = OFF_SCREEN
+    told = ("DISPLAY", "WAYLAND_DISPLAY", driver)
+    return not platform.startswith("linux") or any((known.get(name) or off) != off for name in told)
 
 
 class _Plain:
