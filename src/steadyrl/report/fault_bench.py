@@ -24,7 +24,7 @@ FIGURES = {
 }
 FAULTS = ("fault", "runs", "did harm", "caught", "named first", "causes that were named")
 ALARMS = ("rule", "severity", "healthy runs", "what it said of one of them")
-ABOUT = "Development: tasks that rules were written on. Held out: tasks that were kept to test them."
+ABOUT = "Development: tasks that rules were written on. Held out: tasks kept to test them."
 ARMS = {
     "prescribed": "what was prescribed",
     "random": "a random change",
