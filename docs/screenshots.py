@@ -87,7 +87,7 @@ def main() -> None:
                 sys.stdout.write(f"{shot.name}.png left as it is: {shot.needs} is not there\n")
         if DEMO.exists():
             for address in dashboard(DEMO.parent):
-                take(browser, "fleet", address, 640, "dark")
+                take(browser, "fleet", address, 760, "dark")
         browser.close()
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from steadyrl.core.numbers import amount
 from steadyrl.core.records import Step
 from steadyrl.core.run_config import RunConfig
 from steadyrl.experiments.gates import Measured
@@ -48,7 +49,8 @@ def _growth(steps: Sequence[Step], name: str, called: str) -> list[str]:
     start, top = float(np.median(values[:5])), max(values)
     factor = top / start if start else math.inf
     verdict = "grew" if factor > GROWTH else "did not explode"
-    return [f"{called}: {start:.3g} at first, {top:.3g} at most: {verdict} ({factor:.1f} times)"]
+    moved = f"{amount(start, 3)} at first, {amount(top, 3)} at most"
+    return [f"{called}: {moved}: {verdict} ({factor:.1f} times)"]
 
 
 def _largest(steps: Sequence[Step], name: str) -> float:

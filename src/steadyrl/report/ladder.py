@@ -61,7 +61,7 @@ def ladder_page(folder: Path) -> Page:
         title="Ladder",
         tone=tone,
         headline=headline,
-        told=[sentence(story["message"]), _subtitle(story)],
+        told=[sentence(story["message"]), *_causes(story), _subtitle(story)],
         command=command,
         command_does=does,
         blocks=[
@@ -95,6 +95,20 @@ def _next(story: dict[str, Any], folder: Path) -> tuple[str, str]:
     return f"steadyrl rescue {config}", "finds out what is wrong, and proves a fix"
 
 
+def _causes(story: dict[str, Any]) -> list[str]:
+    """What was behind rungs that failed."""
+    found: dict[str, list[str]] = {}
+    for rung in story["rungs"]:
+        if rung["cause"]:
+            found.setdefault(str(rung["cause"]), []).append(f"{rung['batch_size']:,}")
+    every = len(story["rungs"])
+    return [
+        f"Why: {cause.replace('-', ' ')}, "
+        + ("on every rung." if len(sizes) == every else f"at batch {', '.join(sizes)}.")
+        for cause, sizes in found.items()
+    ]
+
+
 def _words(story: dict[str, Any]) -> str:
     """What the decisions mean that were taken."""
     taken = {rung["decision"] for rung in story["rungs"]}
@@ -113,8 +127,9 @@ def _because(rung: dict[str, Any]) -> list[str]:
         return [one.rstrip() for one in told] + list(rung["evidence"])
     if not rung["evidence"]:
         return []
-    cause = f" Cause: {rung['cause']}." if rung["cause"] else ""
-    return [_failed(rung) + cause, *rung["evidence"]]
+    cause = [f"cause: {rung['cause']}"] if rung["cause"] else []
+    failed = _failed(rung)
+    return [*([f"failed: {failed}"] if failed else []), *cause, *rung["evidence"]]
 
 
 def _interval(gate: dict[str, Any]) -> str:
@@ -128,7 +143,7 @@ def _story(folder: Path) -> dict[str, Any]:
 
 
 def _subtitle(story: dict[str, Any]) -> str:
-    return f"{story['config']}, {story['gates']} gates: {story['about']}"
+    return f"Asked of {story['config']} ({story['gates']} gates): {story['about']}"
 
 
 def _rows(story: dict[str, Any]) -> list[tuple[str, ...]]:
