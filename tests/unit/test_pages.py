@@ -118,8 +118,8 @@ def _comparison(folder: Path, text: str) -> None:
     }
     numbers = {"improvement": 0.5, "p_value": 0.2, "allowed": 0.05}
     contrast = {"name": text, "reference": text, "difference": estimate, **numbers}
-    story = {"message": text, "arms": [arm], "contrasts": [{**contrast, "clear": True}]}
-    story["threshold"] = 7.5
+    contrasts = [{**contrast, "clear": True}]
+    story = {"message": text, "arms": [arm], "contrasts": contrasts, "threshold": 7.5}
     (folder / "compare.json").write_text(json.dumps(story))
 
 
