@@ -139,7 +139,7 @@ def test_a_proof_needs_every_fresh_run_healthy_and_all_that_were_wanted() -> Non
     after = [_outcome(value, 50.0) for value in (-10.0, -12.0, -9.0, -11.0)]
     assert not _proof([*after[:3], _outcome(-11.0, 50.0, "D009")], before).holds
     assert not _proof(after[:3], before[:3], wanted=4).holds
-    assert "not healthy" in _proof(after[:3], before[:3], wanted=4).statement
+    assert "something severe" in _proof(after[:3], before[:3], wanted=4).statement
     assert not _proof([], [], wanted=4).holds
 
 

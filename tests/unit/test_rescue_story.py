@@ -133,7 +133,7 @@ def test_a_remedy_that_fails_on_one_fresh_seed_of_four_is_not_verified(
 def test_one_sick_run_with_the_remedy_ends_the_proof(lab: Lab, tmp_path: Path) -> None:
     lab.unhealthy = ("rescued seed 1001",)
     assert lab.rescue(tmp_path / "out").status == "not verified"
-    assert written(tmp_path / "out")["message"].endswith("with the change was not healthy")
+    assert written(tmp_path / "out")["message"].endswith("something severe was found in it")
     assert lab.made[-1].name == "rescued seed 1001"
 
 
