@@ -119,7 +119,7 @@ def test_the_commands_end_to_end(
     assert main(["demos", "inspect", "demo.npz", "--batch-size", "128"]) == 0
     text = capsys.readouterr().out
     assert "are few" in text
-    assert "Concerns" in (tmp_path / "demo-inspection.html").read_text()
+    assert "look at this" in (tmp_path / "demo-inspection.html").read_text()
     flags = ["--total-gradient-steps", "300", "--demonstrations.expert-length", "80", "--std-floor"]
     assert (
         main(["train", "bc/single-trajectory", "--runs", ".", "--name", "r", *flags, "0.05"]) == 0
