@@ -21,6 +21,7 @@ COMMON: Mapping[str, Any] = {
     "minibatch_size": 128,
     "micro_batch_size": 64,
     "learning_rate": 3e-4,
+    "warm_up": 3,
 }
 
 PATIENTS: Mapping[str, Mapping[str, Any]] = {
@@ -58,6 +59,17 @@ FAULTS: tuple[Fault, ...] = (
         family="optimisation",
         causes=("C241",),
         settings=values("learning_rate", 3e-3, 1e-2, 5e-2),
+        patients=EVERYWHERE,
+    ),
+    Fault(
+        name="rate-at-once",
+        family="optimisation",
+        causes=("C282", "C241"),
+        settings=(
+            {"warm_up": 0, "learning_rate": 6e-4},
+            {"warm_up": 0, "learning_rate": 1e-3},
+            {"warm_up": 0, "learning_rate": 2e-3},
+        ),
         patients=EVERYWHERE,
     ),
     Fault(
