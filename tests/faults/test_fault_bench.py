@@ -364,5 +364,5 @@ def test_one_family_of_faults_comes_with_plain_controls_of_its_patients() -> Non
     suite = SUITES["on-policy"].of_family("replay")
     assert {fault.family for fault in suite.faults} == {"replay", "code-replay"}
     assert {case.patient for case in suite.healthy_cases(1)} == {"ppo-replay"}
-    with pytest.raises(ConfigError, match="no family 'x' in suite on-policy. Use one of: "):
-        SUITES["on-policy"].of_family("x")
+    with pytest.raises(ConfigError, match="no family 'none such' in the suite on-policy"):
+        SUITES["on-policy"].of_family("none such")
