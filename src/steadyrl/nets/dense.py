@@ -70,7 +70,7 @@ class ActingNetwork(Network, Protocol):
 
 
 class DenseNetwork:
-    """Linear layers, ReLU or tanh between them. `forward` overwrites what it returned before.
+    """Linear layers, ReLU or tanh between them. What `forward` returns is the caller's to keep.
 
     `extra` free parameters (a policy's log standard deviations) end the flat vector, so that one
     optimiser and one norm cover everything. With bf16 the products run on rounded copies of the
@@ -143,16 +143,17 @@ class DenseNetwork:
         self._inputs = current = inputs
         self._bends = []
         last = len(self._transposed) - 1
-        for index, (weight, bias) in enumerate(self._transposed):
-            out = activations[index]
-            if index < last and self._by_sigmoid:
+        for (weight, bias), out in zip(self._transposed[:last], activations, strict=False):
+            if self.hidden == "relu":
+                current = torch._addmm_activation(bias, current, weight, out=out)  # by ReLU
+            elif self._by_sigmoid:
                 # tanh x = 2 sigmoid(2 x) - 1, in half of tanh's time; the product doubles for free.
                 out = torch.addmm(bias, current, weight, beta=2, alpha=2, out=out).sigmoid_()
                 current = torch.add(self._minus_one, out, alpha=2, out=out)
-                continue
-            current = torch.addmm(bias, current, weight, out=out)
-            if index < last:
-                current = current.relu_() if self.hidden == "relu" else current.tanh_()
+            else:
+                current = torch.addmm(bias, current, weight, out=out).tanh_()
+        weight, bias = self._transposed[last]
+        current = activations[last] = torch.addmm(bias, current, weight)
         if self.output == "tanh":
             current.tanh_()
         return current.float()
