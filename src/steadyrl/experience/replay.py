@@ -88,7 +88,7 @@ class ReplayBuffer:
 
     def fetch(self, indices: NDArray[np.int64], weights: NDArray[Any] | None = None) -> Batch:
         """The named transitions. The batch's tensors are overwritten by the next fetch."""
-        if len(self._gathered) != len(indices):
+        if self._gathered.shape[0] != len(indices):  # (a tensor's len() is slow)
             # Torch's allocator aligns; NumPy's might not, and products could then differ by a bit.
             # (mode="clip" below: the default mode would write through a second buffer.)
             self._gathered = torch.empty(len(indices), self._width)

@@ -116,7 +116,7 @@ class DenseNetwork:
         self._minus_one = torch.tensor(-1.0, device=self.device)
         self._transposed = [(weight.t(), bias) for weight, bias in self._work_layers]
         self._activations: dict[int, list[Tensor]] = {}
-        self._deltas: dict[int, list[Tensor]] = {}
+        self._deltas: dict[int, list[tuple[Tensor, Tensor]]] = {}  # and turned, for products
         self._moves: dict[int, list[Tensor]] = {}
         self._bends: list[Tensor] = []  # of the last `forward`, once a tangent has asked for them
         self._inputs = torch.empty(0)
@@ -139,7 +139,7 @@ class DenseNetwork:
         if self.precision == "bf16":
             self._rounded.copy_(self.parameters)
             inputs = inputs.to(torch.bfloat16)
-        activations = self._workspace(self._activations, len(inputs))
+        activations = self._workspace(self._activations, inputs.shape[0])
         self._inputs = current = inputs
         self._bends = []
         last = len(self._transposed) - 1
@@ -166,19 +166,23 @@ class DenseNetwork:
         Pass `parameters=False` where only the inputs' gradient is wanted (the actor's loss seen
         through the critic): half of the products are then never computed.
         """
-        rows = len(output_gradient)
-        activations, deltas = self._activations[rows], self._workspace(self._deltas, rows)
-        delta = output_gradient.to(activations[-1].dtype)
+        rows = output_gradient.shape[0]
+        activations, deltas = self._activations[rows], self._delta_pairs(rows)
+        delta = output_gradient
+        if self.precision == "bf16":
+            delta = delta.to(torch.bfloat16)
         if self.output == "tanh":
             delta = torch.ops.aten.tanh_backward(delta, activations[-1])
+        turned = delta.t() if parameters else delta
         for index in range(len(self._work_layers) - 1, -1, -1):
             below = activations[index - 1] if index else self._inputs
             if parameters:
                 weight_gradient, bias_gradient = self._gradient_layers[index]
-                torch.mm(delta.t(), below, out=weight_gradient)
+                torch.mm(turned, below, out=weight_gradient)
                 torch.sum(delta, 0, out=bias_gradient)
             if index:
-                delta = torch.mm(delta, self._work_layers[index][0], out=deltas[index - 1])
+                above, (delta, turned) = delta, deltas[index - 1]
+                torch.mm(above, self._work_layers[index][0], out=delta)
                 if self.hidden == "relu":
                     torch.ops.aten.threshold_backward.grad_input(delta, below, 0, grad_input=delta)
                 else:
@@ -251,14 +255,25 @@ class DenseNetwork:
         self.parameters.copy_(torch.from_numpy(np.asarray(state["parameters"])))
 
     def _workspace(self, store: dict[int, list[Tensor]], rows: int) -> list[Tensor]:
-        buffers = store.get(rows)
-        if buffers is None:
-            if len(store) >= 4:  # batch sizes seldom change; never hoard buffers of old ones
-                store.clear()
-            kind = torch.bfloat16 if self.precision == "bf16" else torch.float32
-            buffers = [torch.empty(rows, n, dtype=kind, device=self.device) for n in self.sizes[1:]]
-            store[rows] = buffers
-        return buffers
+        if rows not in store:
+            _forget_many(store)
+            store[rows] = self._buffers(rows)
+        return store[rows]
+
+    def _delta_pairs(self, rows: int) -> list[tuple[Tensor, Tensor]]:
+        if rows not in self._deltas:
+            _forget_many(self._deltas)
+            self._deltas[rows] = [(buffer, buffer.t()) for buffer in self._buffers(rows)]
+        return self._deltas[rows]
+
+    def _buffers(self, rows: int) -> list[Tensor]:
+        kind = torch.bfloat16 if self.precision == "bf16" else torch.float32
+        return [torch.empty(rows, n, dtype=kind, device=self.device) for n in self.sizes[1:]]
+
+
+def _forget_many(store: dict[int, Any]) -> None:
+    if len(store) >= 4:  # batch sizes seldom change; never hoard buffers of old ones
+        store.clear()
 
 
 def first_non_finite(tensors: Iterable[tuple[str, Tensor]]) -> str | None:

@@ -138,7 +138,7 @@ def update_critics(
     learner: DDPGLearner, batch: Batch, targets: Tensor, config: DDPGConfig
 ) -> list[CriticUpdate]:
     """Descend the mean squared TD error of each critic."""
-    rows = len(targets)
+    rows = targets.shape[0]
     found = []
     for critic, optimizer in zip(learner.critics, learner.critic_optimizers, strict=True):
         values = critic.forward(batch.observations_actions)
@@ -155,7 +155,7 @@ def update_critics(
 
 def update_actor(learner: DDPGLearner, batch: Batch, config: DDPGConfig) -> ActorUpdate:
     """Ascend Q(s, pi(s)) through the first critic, whose own weights stay as they are."""
-    rows, critic = len(batch.rows), learner.critics[0]
+    rows, critic = batch.rows.shape[0], learner.critics[0]
     actions = learner.actor.forward(batch.observations)
     values = critic.forward(torch.cat((batch.observations, actions), dim=1))
     slopes = critic.backward(_uphill(rows, values.device), parameters=False, inputs=True)
