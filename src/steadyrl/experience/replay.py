@@ -18,6 +18,8 @@ from steadyrl.experience.sum_tree import SumTree
 
 SMALLEST_PRIORITY = 1e-6  # an item that taught nothing once may still be drawn again
 
+Windows = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
+
 
 class Batch(NamedTuple):
     """Transitions as float32 windows of one table; `weights` correct prioritised sampling."""
@@ -48,9 +50,9 @@ class ReplayBuffer:
         self.truncations = 0
         self.truncations_cut = 0  # truncated transitions stored as terminated: must stay 0
         self._device = device
-        self._gathered = torch.empty(0)
+        self._gathered = torch.empty(0, self._width)
         self._numpy = self._gathered.numpy()  # the same memory
-        self._windows: tuple[Tensor, ...] = ()
+        self._windows = self._windows_of(self._gathered)
 
     def __len__(self) -> int:
         return min(self._added, self.capacity)
@@ -103,7 +105,7 @@ class ReplayBuffer:
             corrections = torch.from_numpy(weights.astype(np.float32)).to(self._device)[:, None]
         return Batch(indices, *windows, corrections)
 
-    def _windows_of(self, rows: Tensor) -> tuple[Tensor, ...]:
+    def _windows_of(self, rows: Tensor) -> Windows:
         """The rows and, in the order of `Batch`, their parts."""
         size, acts = self._observation_size, self._action_size
         return (
