@@ -152,6 +152,23 @@ def test_one_update_equals_the_textbook_update_by_autograd(small_config: Make) -
     torch.testing.assert_close(learner.target_critics[0].parameters, mixed, rtol=1e-3, atol=2e-5)
 
 
+def test_updates_measured_together_are_measured_as_each_alone(small_config: Make) -> None:
+    config = small_config(twin_critics=True, policy_delay=2)
+    learner = _learner(config)
+    batches = (learner.replay.fetch(np.arange(start, start + 16)) for start in range(5))
+    updated = [update(learner, batch, config) for batch in batches]
+    alone: dict[str, list[float]] = {}
+    for one in updated:
+        for name, values in of_updates([one]).items():
+            alone.setdefault(name, []).extend(values)
+    together = of_updates(updated)
+    assert together.keys() == alone.keys()
+    for name, values in together.items():
+        assert values == pytest.approx(alone[name], rel=1e-6), name
+    assert len(together["critic.loss"]) == 5
+    assert len(together["actor.loss"]) == 2
+
+
 def test_twin_critics_bootstrap_from_the_smaller_value(small_config: Make) -> None:
     config = small_config(twin_critics=True)
     learner = _learner(config)
