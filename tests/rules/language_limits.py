@@ -66,6 +66,10 @@ CASES = [
           **rewards([0.3] * 5, [0.321] * 55)}),
     Case("D011", "neither improves", {"eval.return_mean": [0.9] * 60, "eval.return_std": 0.02,
          LENGTH: 5.0, **rewards([0.3] * 5, [0.319] * 55)}, 36),
+    Case("D011", "the rise was over before the first evaluation",
+         {**BEGUN, "eval.return_mean": [0.79] * 60, RIGHT: [0.79] * 60, **STILL}),
+    Case("D011", "it rose no more than chance would",
+         {**BEGUN, "eval.return_mean": [0.72] * 60, RIGHT: [0.72] * 60, **STILL}, 36),
     # D143 and D144
     Case("D143", "a fifth is left", {ENTROPY: [1.0] * 5 + [0.2] * 10, **STILL}),
     Case("D143", "less is left", {ENTROPY: [1.0] * 5 + [0.19] * 5, **STILL}, 10,

@@ -6,43 +6,37 @@ import math
 from collections.abc import Mapping
 
 from steadyrl.stability.bands import Band
+from steadyrl.stability.rewards import RIGHT, accuracy_noise, start_accuracy
 from steadyrl.stability.rules import Detector, Sighting
-from steadyrl.stability.window import Window, evaluation_noise
-
-NOW = "language.accuracy"
-STARTS = ("language.accuracy_warm", "language.accuracy_untrained")  # the first that was measured
+from steadyrl.stability.window import Window
 
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     """The last held-out scores are all below the first model's, by more than chance."""
-    band = bands(window, limits).get(NOW)
-    if band is None or not window.fresh(NOW):
+    band = bands(window, limits).get(RIGHT)
+    if band is None or not window.fresh(RIGHT):
         return None
     recent, many = int(limits["evaluations"]), int(limits["severe_evaluations"])
-    values = window.last(NOW, many)
+    values = window.last(RIGHT, many)
     if len(values) < recent or not (values[-recent:] < band.low).all():
         return None
-    start, now = _start(window), float(values[-1])
+    start, now = start_accuracy(window), float(values[-1])
     lasts = len(values) == many and bool((values < band.low).all())
     return Sighting(
         f"{now:.1%} of the held-out problems are answered right; the model that training began "
         f"with answered {start:.1%}",
-        {"start": start, NOW: now, "least": band.low},
+        {"start": start, RIGHT: now, "least": band.low},
         severity="severe" if lasts or now < limits["half"] * start else "warning",
     )
 
 
 def bands(window: Window, limits: Mapping[str, float]) -> Mapping[str, Band]:
     """Not below the start by more than the chance of two evaluations."""
-    start = _start(window)
-    noise = math.sqrt(2) * evaluation_noise(window, "eval.return_mean")
+    start = start_accuracy(window)
+    noise = accuracy_noise(window)
     if math.isnan(start) or not noise > 0:
         return {}
-    return {NOW: Band(low=start - limits["over_noise"] * noise)}
-
-
-def _start(window: Window) -> float:
-    return next((window.first(name) for name in STARTS if window.has(name)), math.nan)
+    return {RIGHT: Band(low=start - limits["over_noise"] * noise)}
 
 
 RULE = Detector(
