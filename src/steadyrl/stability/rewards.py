@@ -13,6 +13,7 @@ from steadyrl.stability.window import Window, evaluation_noise
 REWARD, CHANCE = "rollout.return_mean", "language.reward_error"
 RIGHT = "language.accuracy"
 STARTS = ("language.accuracy_warm", "language.accuracy_untrained")  # the first that was measured
+CLEARLY = 3.0  # above the start, in units of chance
 RECENT = 5  # updates whose median is where the reward stands
 
 
@@ -68,7 +69,7 @@ def accuracy_gained(window: Window) -> float:
 def has_risen(window: Window, over_noise: float) -> bool:
     """Whether the reward, or what is right of the held-out problems, is above where it began."""
     rise = reward_now(window) - window.first(REWARD)
-    if rise > over_noise * reward_noise(window) or accuracy_gained(window) > over_noise:
+    if rise > over_noise * reward_noise(window) or accuracy_gained(window) > CLEARLY:
         return True
     held_out = window.last("eval.return_mean")
     if len(held_out) < 4:

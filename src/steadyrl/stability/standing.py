@@ -10,7 +10,7 @@ from typing import Any
 from steadyrl.core.records import Finding, number_to_json
 from steadyrl.core.traits import Unit
 from steadyrl.stability.course import FEWEST, Course, Dip, Learned
-from steadyrl.stability.rewards import accuracy_gained
+from steadyrl.stability.rewards import CLEARLY, accuracy_gained
 from steadyrl.stability.rules import Detector
 from steadyrl.stability.window import SCORES, TRAINING_RETURN, Window, called, score_of
 
@@ -18,7 +18,6 @@ RUNNING = 100  # episodes whose mean programs log
 SPANS = 3.0  # so many of which a record must be long, or else the rise be FAR beyond chance
 FAR = 9.0
 FARTHER = 30.0  # where nothing says how long episodes are
-CLEARLY = 3.0  # above the start, in units of chance
 KEPT = 0.7  # of the best gain: so much left is a run that ended well
 # Rules about the return itself: what they say of a past that was left behind, dips say better.
 WHOLE = frozenset({"D009", "D011"})
