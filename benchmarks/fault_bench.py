@@ -30,6 +30,9 @@ def main() -> None:
         "--repair-skip", type=int, default=0, help="leave out so many of the first seeds"
     )
     parser.add_argument("--suite", choices=sorted(SUITES), default="ddpg")
+    parser.add_argument(
+        "--family", help="only this family's faults, and plain healthy runs of their patients"
+    )
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--output", type=Path, help="folder (default: runs/fault-bench-SUITE)")
     arguments = parser.parse_args()
@@ -40,8 +43,11 @@ def main() -> None:
 
     folder_of_runs = arguments.output or Path("runs") / f"fault-bench-{arguments.suite}"
     executor = LocalExecutor(workers=arguments.workers)
+    suite = SUITES[arguments.suite]
+    if arguments.family:
+        suite = suite.of_family(arguments.family)
     judged = run_bench(
-        SUITES[arguments.suite],
+        suite,
         folder_of_runs,
         seeds=0 if arguments.quick else arguments.seeds,
         healthy_seeds=1 if arguments.quick else arguments.healthy_seeds,
@@ -62,7 +68,8 @@ def main() -> None:
         results["harm"] = harm_rate(judged, folder, executor=executor, say=say)
     results["seeds"] = {"faults": arguments.seeds, "healthy": arguments.healthy_seeds}
     results["seeds"] |= {"repaired": arguments.repair_seeds, "skipped": arguments.repair_skip}
-    conclude(f"fault_bench_{arguments.suite.replace('-', '_')}", results, keep=not arguments.quick)
+    name = f"fault_bench_{arguments.suite}{'_' + arguments.family if arguments.family else ''}"
+    conclude(name.replace("-", "_"), results, keep=not arguments.quick)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from steadyrl.algorithms.ddpg.config import DDPGConfig
 from steadyrl.algorithms.language import ppo as language
 from steadyrl.algorithms.language.learner import LanguageLearner
 from steadyrl.algorithms.on_policy import estimating, ppo, replaying, trpo
+from steadyrl.core.errors import ConfigError
 from steadyrl.core.records import Diagnosis, Finding
 from steadyrl.core.run_config import RunConfig
 from steadyrl.experience.aged import AgedExperience
@@ -357,3 +358,11 @@ def test_harm_is_a_healthy_run_that_its_prescription_spoils(
         [*plain, warned, poor], tmp_path, executor=HERE, say=lambda _line: None
     )
     assert rates["count"] == 0
+
+
+def test_one_family_of_faults_comes_with_plain_controls_of_its_patients() -> None:
+    suite = SUITES["on-policy"].of_family("replay")
+    assert {fault.family for fault in suite.faults} == {"replay", "code-replay"}
+    assert {case.patient for case in suite.healthy_cases(1)} == {"ppo-replay"}
+    with pytest.raises(ConfigError, match="no family 'none such' in the suite on-policy"):
+        SUITES["on-policy"].of_family("none such")

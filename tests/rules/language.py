@@ -72,6 +72,10 @@ TRACES: Mapping[str, tuple[Changes, Changes]] = {
         {"language.function_std": 0.0},
         {"language.function_std": lambda i: float(i == 3)},
     ),
+    "D156": (
+        {**EVALUATED, "language.accuracy_warm": 0.7, "language.accuracy": 0.6},
+        {**EVALUATED, "language.accuracy_warm": 0.7, "language.accuracy": 0.62},
+    ),
     "D153": ({"language.reference_kl": 0.0}, {"language.reference_kl": 0.001}),
 }
 
@@ -109,4 +113,13 @@ CASES: Mapping[str, tuple[Mapping[str, Any], Changes]] = {
         {**RISING, "language.accuracy": lambda i: 0.8 - 0.01 * i},
     ),
     "C281": ({"algorithm": "language", "kl": "loss", "kl_weight": 5.0}, FLAT),
+    "C282": (
+        {"algorithm": "language", "warm_up": 0},
+        {
+            **EVALUATED,
+            "language.accuracy_warm": 0.7,
+            "language.accuracy": 0.2,
+            "policy.kl": fallen(2, 1.3, 0.05),
+        },
+    ),
 }

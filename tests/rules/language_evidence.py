@@ -7,6 +7,7 @@ from tests.rules.evidence import Weighed
 SAMPLING = {"language.sampling_gap": 0.3}
 ENGINE = {"language.sampler_gap": 0.3}
 LENGTHS = {"language.length_mean": 5.0}
+JUMPED = {"policy.kl": [1.3, 0.4, 0.1, 0.05, 0.05, 0.05]}
 NORMS = {"policy.gradient_norm_max": [1.0, 1.0, 10.1]}
 
 WEIGHED = [
@@ -61,6 +62,16 @@ WEIGHED = [
     Weighed("C270", "D150", {}, 0.0, 0, evidence={"language.skipped_share": 0.5}),
     Weighed("C271", "D141", {}, 0.3, 1, 1, signals={"language.cut_share": [0.19, 1.0]}),
     Weighed("C271", "D141", {}, 0.8, 1, signals={"language.cut_share": [0.2, 1.0]}),
+    Weighed("C282", "D156", {"warm_up": 0}, 0.8, 3, ours=True, signals=JUMPED),
+    Weighed("C282", "D156", {"warm_up": 5}, 0.2, 2, 1, ours=True, signals=JUMPED),
+    Weighed("C282", "D156", {"warm_up": 0}, 0.0, 0, ours=True,
+            signals={"policy.kl": [0.05, 0.05, 0.05, 1.3, 0.05, 0.05, 0.05]}),
+    Weighed("C282", "D156", {"warm_up": 0, "critic_warm_up": 1}, 0.8, 3, ours=True,
+            signals={"policy.kl": [0.0, 0.05, 0.05, 1.3, 0.05, 0.05, 0.05]}),
+    Weighed("C282", "D156", {"warm_up": 0}, 0.0, 0, ours=True,
+            signals={"policy.kl": [0.2, 0.1, 0.1, 0.01, 0.01, 0.01]}),
+    Weighed("C282", "D156", {"warm_up": 0}, 0.0, 0, ours=True,
+            signals={"policy.kl": [1.0, 0.1, 0.1, 0.2, 0.2, 0.2]}),
     # Shared with other policies, by what is usual of language models.
     Weighed("C241", "D146", {"learning_rate": 5.1e-4}, 0.7, 1, ours=True),
     Weighed("C241", "D146", {"learning_rate": 5e-4}, 0.15, 0, 1, ours=True),

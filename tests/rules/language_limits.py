@@ -9,6 +9,8 @@ from tests.rules.limits import Case, Signals, gone
 REWARD, CHANCE, KL = "rollout.return_mean", "language.reward_error", "language.reference_kl"
 ENTROPY, LENGTH, NORM = "policy.entropy", "language.length_mean", "policy.gradient_norm"
 STILL: Signals = {REWARD: 0.3, CHANCE: 0.02}
+RIGHT, UNTRAINED = "language.accuracy", "language.accuracy_untrained"
+BEGUN: Signals = {"language.accuracy_warm": [0.7], "eval.return_std": 0.02}
 
 
 def rewards(*values: float | Sequence[float], chance: float = 0.02) -> dict[str, list[float]]:
@@ -64,6 +66,10 @@ CASES = [
           **rewards([0.3] * 5, [0.321] * 55)}),
     Case("D011", "neither improves", {"eval.return_mean": [0.9] * 60, "eval.return_std": 0.02,
          LENGTH: 5.0, **rewards([0.3] * 5, [0.319] * 55)}, 36),
+    Case("D011", "the rise was over before the first evaluation",
+         {**BEGUN, "eval.return_mean": [0.79] * 60, RIGHT: [0.79] * 60, **STILL}),
+    Case("D011", "it rose no more than chance would",
+         {**BEGUN, "eval.return_mean": [0.72] * 60, RIGHT: [0.72] * 60, **STILL}, 36),
     # D143 and D144
     Case("D143", "a fifth is left", {ENTROPY: [1.0] * 5 + [0.2] * 10, **STILL}),
     Case("D143", "less is left", {ENTROPY: [1.0] * 5 + [0.19] * 5, **STILL}, 10,
@@ -103,6 +109,14 @@ CASES = [
     Case("D146", "nearly all is lost", rewards([0.4], [0.29], [0.33] * 3, [0.302] * 5)),
     Case("D146", "rewards that became equal are no less chance",
          {REWARD: [0.05] * 5 + [0.0] * 6, CHANCE: [0.02] * 5 + [0.0] * 6}),
+    # D156
+    Case("D156", "below the start", {**BEGUN, RIGHT: [0.6] * 2}, 2,
+         {"start": 0.7, RIGHT: 0.6, "least": 0.7 - 3 * (2**0.5 * 0.02)}),
+    Case("D156", "once only", {**BEGUN, RIGHT: [0.6, 0.62, 0.6, 0.62]}),
+    Case("D156", "by chance", {**BEGUN, RIGHT: [0.616] * 9}),
+    Case("D156", "it was measured without a warm start",
+         {UNTRAINED: [0.7], "eval.return_std": 0.02, RIGHT: [0.6] * 2}, 2),
+    Case("D156", "nothing was measured before", {"eval.return_std": 0.02, RIGHT: [0.1] * 9}),
     # D147
     Case("D147", "a quarter",
          {LENGTH: [20.0] * 5 + ([25.0] * 3 + [20.0] * 3) * 2 + [25.0] * 3}, 20, {"turns": 4.0}),

@@ -233,3 +233,23 @@ def test_a_nan_is_broken_unless_the_catalogue_says_when_it_may_be_one(
         name = next(signal for signal, declared in CATALOGUE.items() if declared.nan_when)
     found = findings("D001", {"q.std": 1.0, name: value}, 1)
     assert [list(finding.evidence) for finding in found] == ([[name]] if broken else [])
+
+
+@pytest.mark.parametrize(
+    ("right", "severity"),
+    [
+        ([0.6] * 2, "warning"),
+        ([0.6] * 5, "severe"),
+        ([0.36] * 2, "warning"),
+        ([0.34] * 2, "severe"),
+    ],
+)
+def test_a_model_worse_than_its_start_is_lost_if_that_lasts_or_half_is_gone(
+    right: list[float], severity: str
+) -> None:
+    signals: Signals = {
+        "language.accuracy_warm": [0.7],
+        "eval.return_std": 0.02,
+        "language.accuracy": right,
+    }
+    assert findings("D156", signals, len(right))[-1].severity == severity

@@ -139,6 +139,7 @@ PROPOSALS: dict[str, tuple[str, list[tuple[Any, Any]]]] = {
         ({"model": {"recompute": False}}, {"model.recompute": True}),
         ({"model": {"recompute": True}}, None),
     ]),
+    "R374": ("language", of("warm_up", [5, 9], {0: 5, 4: 5})),
     "R373": ("language", [
         ({"model": {"chunk": 256}}, {"model.chunk": 128}), ({"model": {"chunk": 1}}, None),
     ]),
@@ -274,4 +275,6 @@ def test_what_contradicts_old_experience_begins_anew() -> None:
     of_the_learner = {"R311", "R313", "R314"}
     of_the_clone = {"R343", "R344", "R345", "R346", "R347", "R348", "R349"}
     of_the_model = {"R361"}  # its context is made for the longest answer
-    assert begins_anew == of_the_task | of_the_learner | of_the_clone | of_the_model
+    of_the_start = {"R374"}  # the first updates cannot be made again later
+    of_others = of_the_learner | of_the_clone | of_the_model | of_the_start
+    assert begins_anew == of_the_task | of_others

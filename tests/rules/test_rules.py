@@ -226,7 +226,7 @@ ON_POLICY_REMEDIES: dict[str, dict[str, Any]] = {
     "R337": {"algorithm": "ppo"},
     **{f"R34{number}": {"algorithm": "bc"} for number in range(10)},
     **{f"R36{number}": {"algorithm": "language"} for number in (1, 2, 6, 7)},
-    **{f"R{number}": {"algorithm": "language"} for number in (370, 371, 372, 373)},
+    **{f"R{number}": {"algorithm": "language"} for number in (370, 371, 372, 373, 374)},
     "R363": {"algorithm": "language", "prompts_per_update": 8},
     "R364": {"algorithm": "language", "gradient_clip": None},
     "R365": {"algorithm": "language", "temperature": 0.7, "top_p": 0.9},

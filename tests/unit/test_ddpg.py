@@ -11,6 +11,7 @@ from steadyrl.algorithms.common import device
 from steadyrl.algorithms.common.training import prepare
 from steadyrl.algorithms.ddpg.config import DDPGConfig
 from steadyrl.algorithms.ddpg.ddpg import td_targets, update
+from steadyrl.algorithms.ddpg.lately import Updated, of_updates
 from steadyrl.algorithms.ddpg.learner import DDPGLearner
 from steadyrl.algorithms.ddpg.signals import inspect_networks
 from steadyrl.core.catalogue import aged, cloning, language, policy, trust_region, world
@@ -34,6 +35,10 @@ def _learner(config: DDPGConfig, rows: int = 64) -> DDPGLearner:
         np.zeros(rows, dtype=bool),
     )
     return learner
+
+
+def _measured(updated: Updated) -> dict[str, float]:
+    return {name: value for name, [value] in of_updates([updated]).items()}
 
 
 def _module(network: Any) -> torch.nn.Sequential:
@@ -120,7 +125,7 @@ def test_one_update_equals_the_textbook_update_by_autograd(small_config: Make) -
     batch = learner.replay.fetch(np.arange(32))
     s, a = batch.observations.clone(), batch.actions.clone()
     s2, r, d = batch.next_observations.clone(), batch.rewards.clone(), batch.terminated.clone()
-    signals = update(learner, batch, config)
+    signals = _measured(update(learner, batch, config))
 
     with torch.no_grad():
         y = r + 0.95 * (1 - d) * target_critic(torch.cat((s2, target_actor(s2)), 1))
@@ -145,6 +150,23 @@ def test_one_update_equals_the_textbook_update_by_autograd(small_config: Make) -
     torch.testing.assert_close(learner.actor.parameters, flat(actor), rtol=1e-3, atol=2e-5)
     mixed = 0.9 * flat(target_critic) + 0.1 * flat(critic)
     torch.testing.assert_close(learner.target_critics[0].parameters, mixed, rtol=1e-3, atol=2e-5)
+
+
+def test_updates_measured_together_are_measured_as_each_alone(small_config: Make) -> None:
+    config = small_config(twin_critics=True, policy_delay=2)
+    learner = _learner(config)
+    batches = (learner.replay.fetch(np.arange(start, start + 16)) for start in range(5))
+    updated = [update(learner, batch, config) for batch in batches]
+    alone: dict[str, list[float]] = {}
+    for one in updated:
+        for name, values in of_updates([one]).items():
+            alone.setdefault(name, []).extend(values)
+    together = of_updates(updated)
+    assert together.keys() == alone.keys()
+    for name, values in together.items():
+        assert values == pytest.approx(alone[name], rel=1e-6), name
+    assert len(together["critic.loss"]) == 5
+    assert len(together["actor.loss"]) == 2
 
 
 def test_twin_critics_bootstrap_from_the_smaller_value(small_config: Make) -> None:
@@ -181,7 +203,8 @@ def test_clipping_bounds_the_step_but_not_the_reported_norm(small_config: Make) 
     plain, clipped = small_config(), small_config(gradient_clip=1e-4)
     free, bound = _learner(plain), _learner(clipped)
     batch = free.replay.fetch(np.arange(32))
-    first, second = update(free, batch, plain), update(bound, batch, clipped)
+    first = _measured(update(free, batch, plain))
+    second = _measured(update(bound, batch, clipped))
     assert second["critic.gradient_norm"] == pytest.approx(first["critic.gradient_norm"])
     assert float(bound.critics[0].gradient.norm()) == pytest.approx(1e-4, rel=1e-3)
 
@@ -190,7 +213,7 @@ def test_the_q_bound_ratio_tells_divergence_from_scale(small_config: Make) -> No
     config = small_config()
     learner = _learner(config)
     learner.reward_abs_max = 1.0
-    signals = update(learner, learner.replay.fetch(np.arange(16)), config)
+    signals = _measured(update(learner, learner.replay.fetch(np.arange(16)), config))
     assert signals["q.bound_ratio"] == pytest.approx(signals["q.abs_max"] / 100.0)
 
 

@@ -210,3 +210,14 @@ def test_nothing_is_open_where_one_cause_stands_out_or_they_explain_different_th
     assert deciding(accuse(case_of("D1"), *apart)) == ""
     other = cause("C1", 0.5, "D1"), cause("C2", 0.5, "D2")
     assert deciding(accuse(case_of("D1", "D2"), *other)) == ""
+
+
+@pytest.mark.parametrize(("rate", "told"), [(3e-4, ("R301", "R320")), (1e-6, ("R320",))])
+def test_a_remedy_that_has_nothing_to_change_in_this_run_is_not_named(
+    accuse: Accuse, rate: float, told: tuple[str, ...]
+) -> None:
+    settings = {"learning_rate": rate, "environment": {"id": "Pendulum-v1"}}
+    config = parse_config({"algorithm": "ddpg", **settings})
+    case = Case(findings=[finding("D001")], window=Window(), config=config)
+    found = accuse(case, cause("C901", 0.8, "D001", remedies=("R301", "R320")))  # one is advice
+    assert found[0].remedies == told

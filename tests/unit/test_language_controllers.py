@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from steadyrl.algorithms.language.config import LanguageConfig
 from steadyrl.core.presets import parse_config
 from steadyrl.core.records import Step
 from steadyrl.run import resume, train
@@ -132,3 +133,11 @@ def test_what_a_controller_changed_is_recorded_and_made_again_by_a_resumed_run(
     ]
     assert changes[:3] == pytest.approx([0.08, 0.064, 0.0512])
     assert len(changes) == 6
+
+
+def test_the_rate_rises_from_the_first_update_that_moves_the_policy() -> None:
+    settings = {"critic_warm_up": 2, "warm_up": 4, "learning_rate": 1.0, "advantage": "gae"}
+    config = parse_config({**LANGUAGE, **settings})
+    assert isinstance(config, LanguageConfig)
+    rates = [config.learning_rate_at(update, 0.0) for update in range(7)]
+    assert rates == [1.0, 1.0, 0.25, 0.5, 0.75, 1.0, 1.0]

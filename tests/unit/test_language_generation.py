@@ -81,6 +81,35 @@ def test_neighbours_and_batches_do_not_change_what_a_prompt_gets(
         torch.testing.assert_close(first.log_probs, alone.log_probs, rtol=1e-5, atol=1e-5)
 
 
+class _Counting(LanguagePolicy):
+    """Counts the tokens that are read after the prompts."""
+
+    def __init__(self, policy: LanguagePolicy) -> None:
+        super().__init__(policy.language_model)
+        self.read = 0
+
+    def read_on(self, tokens: Tensor, attention: Tensor, memory: Any) -> Tensor:
+        self.read += tokens.numel()
+        return super().read_on(tokens, attention, memory)
+
+
+@pytest.mark.parametrize("sampling", [Sampling(8), Sampling(8, temperature=0.3)])
+def test_samples_of_a_prompt_are_those_of_the_prompt_asked_again_and_again(
+    policy: LanguagePolicy, tokenizer: Any, sampling: Sampling
+) -> None:
+    ends = tokenizer("012", add_special_tokens=False)["input_ids"]
+    once, again = _Counting(policy), _Counting(policy)
+    settings: dict[str, Any] = {"sampling": sampling, "ends": ends}
+    together = _sampled(once, tokenizer, PROMPTS, samples_per_prompt=8, **settings)
+    repeated = [prompt for prompt in PROMPTS for _ in range(8)]
+    apart = _sampled(again, tokenizer, repeated, **settings)
+    assert together.text == apart.text
+    torch.testing.assert_close(together.log_probs, apart.log_probs, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(together.entropies, apart.entropies, rtol=1e-5, atol=1e-5)
+    assert len(set(together.text)) < len(together.text)  # some samples say the same,
+    assert once.read < again.read  # which is read once
+
+
 def test_greedy_equals_generate_of_transformers(policy: LanguagePolicy, tokenizer: Any) -> None:
     found = generate(policy, tokenizer, PROMPTS, Sampling(10, greedy=True))
     encoded = tokenizer(PROMPTS, return_tensors="pt", padding=True)
@@ -179,33 +208,33 @@ def test_parts_lose_nothing_but_padding(policy: LanguagePolicy, tokenizer: Any) 
 
 
 def test_draws_follow_the_distribution_and_its_temperature() -> None:
-    logits = torch.tensor([[0.0, 1.0, 2.0]]).log().repeat(3_000, 1)  # 0, 1/3, 2/3
-    draws = (torch.arange(3_000)[:, None] + 0.5) / 3_000
+    logits = torch.tensor([[0.0, 1.0, 2.0]]).log()  # 0, 1/3, 2/3
+    draws = (torch.arange(3_000)[None] + 0.5) / 3_000
     tokens, logs, plain, _ = choose(logits, draws, Sampling())
-    assert tokens.bincount(minlength=3).tolist() == [0, 1_000, 2_000]
+    assert tokens[0].bincount(minlength=3).tolist() == [0, 1_000, 2_000]
     torch.testing.assert_close(logs, plain)
     tokens, logs, plain, _ = choose(logits, draws, Sampling(temperature=0.5))  # 1/5, 4/5
-    assert tokens.bincount(minlength=3).tolist() == [0, 600, 2_400]
-    assert logs[-1].exp().item() == pytest.approx(0.8)
-    assert plain[-1].exp().item() == pytest.approx(2 / 3)
+    assert tokens[0].bincount(minlength=3).tolist() == [0, 600, 2_400]
+    assert logs[0, -1].exp().item() == pytest.approx(0.8)
+    assert plain[0, -1].exp().item() == pytest.approx(2 / 3)
 
 
 def test_top_p_keeps_the_fewest_tokens_that_reach_it() -> None:
-    logits = torch.tensor([[0.1, 0.5, 0.15, 0.25]]).log().repeat(1_000, 1)
-    draws = (torch.arange(1_000)[:, None] + 0.5) / 1_000
+    logits = torch.tensor([[0.1, 0.5, 0.15, 0.25]]).log()
+    draws = (torch.arange(1_000)[None] + 0.5) / 1_000
     tokens, logs, plain, _ = choose(logits, draws, Sampling(top_p=0.7))
-    assert set(tokens.tolist()) == {1, 3}
-    assert logs[0].exp().item() == pytest.approx(0.5 / 0.75)
-    assert plain[0].exp().item() == pytest.approx(0.5)
+    assert set(tokens[0].tolist()) == {1, 3}
+    assert logs[0, 0].exp().item() == pytest.approx(0.5 / 0.75)
+    assert plain[0, 0].exp().item() == pytest.approx(0.5)
     only, certain, _, _ = choose(logits, draws, Sampling(top_p=0.01))
-    assert set(only.tolist()) == {1}
+    assert set(only[0].tolist()) == {1}
     assert (certain == 0.0).all()
 
 
 def test_the_largest_draw_never_picks_what_has_no_probability() -> None:
     logits = torch.tensor([[0.3, 0.7, 0.0]]).log()
     tokens, _, _, _ = choose(logits, torch.ones(1, 1), Sampling())
-    assert tokens.tolist() == [1]
+    assert tokens.tolist() == [[1]]
 
 
 def test_weights_that_are_lost_are_named_as_such() -> None:

@@ -22,7 +22,7 @@ from steadyrl.environments.language.models import (
     trained_state,
     with_lora,
 )
-from steadyrl.environments.language.packing import pack
+from steadyrl.environments.language.packing import Packed, pack
 from steadyrl.environments.language.policy import (
     LanguagePolicy,
     Reference,
@@ -166,23 +166,58 @@ def test_a_tree_reads_every_token_once_and_lets_it_see_its_own_sequence_alone() 
     tokens = torch.tensor([[5, 6, 7, 1, 2], [5, 6, 7, 3, 0], [0, 5, 8, 4, 1], [0, 5, 8, 2, 2]])
     packed = pack(tokens, tokens != 0, 2, 2, 1)
     assert packed is not None
-    assert packed.tokens.tolist() == [5, 6, 7, 8, 1, 3, 4, 2]
+    assert packed.tokens.tolist() == [5, 6, 7, 8, 1, 3, 2, 4]
     assert packed.positions.tolist() == [0, 1, 2, 1, 3, 3, 2, 2]
-    sees = [[packed.tokens[j].item() for j in row.nonzero().flatten()] for row in packed.sees]
-    assert sees == [
+    assert _seen(packed) == [
         [5],
         [5, 6],
         [5, 6, 7],
         [5, 8],
         [5, 6, 7, 1],
         [5, 6, 7, 3],
-        [5, 8, 4],
         [5, 8, 2],
+        [5, 8, 4],
     ]
     assert packed.tokens[packed.places[0]].tolist() == [7, 1]
     assert packed.tokens[packed.places[1, :1]].tolist() == [7]
     assert packed.tokens[packed.places[2]].tolist() == [8, 4]
     assert packed.tokens[packed.places[3]].tolist() == [8, 2]
+
+
+def test_what_samples_of_a_prompt_have_in_common_stands_in_the_tree_once() -> None:
+    # 5 6 is completed as 1 2 3, 1 2 4 and 1 2 4 again; 5 7 as 1 2, 9 and 1; the last tokens (and
+    # padding) are no part of the tree: nothing is asked about what follows them.
+    tokens = torch.tensor(
+        [
+            [5, 6, 1, 2, 3, 8],
+            [5, 6, 1, 2, 4, 8],
+            [5, 6, 1, 2, 4, 8],
+            [5, 7, 1, 2, 0, 0],
+            [5, 7, 9, 0, 0, 0],
+            [5, 7, 1, 0, 0, 0],
+        ]
+    )
+    packed = pack(tokens, tokens != 0, 4, 3, 1)
+    assert packed is not None
+    assert _seen(packed) == [
+        [5],
+        [5, 6],
+        [5, 7],
+        [5, 6, 1],
+        [5, 7, 1],
+        [5, 7, 9],
+        [5, 6, 1, 2],
+        [5, 7, 1, 2],
+        [5, 6, 1, 2, 3],
+        [5, 6, 1, 2, 4],
+    ]
+    assert packed.tokens[packed.places[1]].tolist() == [6, 1, 2, 4]
+    assert packed.places[1].tolist() == packed.places[2].tolist()
+    assert packed.places[3, :2].tolist() == [2, 4]
+
+
+def _seen(packed: Packed) -> list[list[int]]:
+    return [[int(packed.tokens[j]) for j in row.nonzero().flatten()] for row in packed.sees]
 
 
 def test_checkpointing_changes_no_gradient(tokenizer: Any) -> None:

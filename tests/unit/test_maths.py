@@ -7,9 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steadyrl.core.seeding import Generators, integer_seed
+from steadyrl.maths.finite import all_finite
 from steadyrl.maths.normalize import RunningMoments
 from steadyrl.nets.adam import Adam
 from steadyrl.nets.dense import DenseNetwork, Output
+from steadyrl.nets.products import put_weight_gradient
 
 
 def _as_module(network: DenseNetwork) -> torch.nn.Sequential:
@@ -63,6 +65,34 @@ def test_asking_only_for_the_inputs_gradient_leaves_the_weights_gradient_alone()
     network.forward(torch.ones(4, 3))
     network.backward(torch.ones(4, 1), parameters=False, inputs=True)
     assert not network.gradient.any()
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(128, 3), (300, 15), (128, 16), (127, 4)])
+def test_a_weight_gradient_is_the_same_product_either_way_round(rows: int, columns: int) -> None:
+    generator = torch.Generator().manual_seed(0)
+    below = torch.randn(rows, 2 * columns, generator=generator)[:, :columns]
+    delta = torch.randn(rows, 32, generator=generator)
+    out = torch.empty(32, columns)
+    put_weight_gradient(delta, delta.t(), below, out)
+    expected = delta.double().t() @ below.double()
+    torch.testing.assert_close(out.double(), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_outputs_are_the_callers_to_keep() -> None:
+    network = DenseNetwork((3, 8, 2), output="tanh", seed=0)
+    first = network.forward(torch.ones(4, 3))
+    kept = first.clone()
+    network.forward(torch.zeros(4, 3))
+    assert torch.equal(first, kept)
+
+
+@pytest.mark.parametrize("size", [3, 64, 65, 1000])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_one_number_that_is_none_is_found_among_few_and_many(size: int, bad: float) -> None:
+    numbers = np.full(size, 1e308)
+    assert all_finite(numbers, np.zeros((2, 2), dtype=np.float32))
+    numbers[-1] = bad
+    assert not all_finite(np.zeros(3), numbers)
 
 
 @pytest.mark.parametrize("rows", [1, 16, 40])

@@ -24,9 +24,21 @@ def test_a_nan_among_the_values_stays_visible(name: str) -> None:
     assert math.isnan(meter.read()[name])
 
 
+def test_several_values_at_once_count_as_one_after_the_other() -> None:
+    several, single = Meter(), Meter()
+    several.add_all({"critic.loss": [0.1, 0.2], "q.bound": (1.0, 4.0)})
+    several.add({"critic.loss": 0.6})
+    for loss, bound in ((0.1, 1.0), (0.2, 4.0)):
+        single.add({"critic.loss": loss, "q.bound": bound})
+    single.add({"critic.loss": 0.6})
+    assert several.read() == single.read()
+
+
 def test_an_undeclared_signal_is_refused() -> None:
     with pytest.raises(KeyError, match=r"critic\.los"):
         Meter().add({"critic.los": 1.0})
+    with pytest.raises(KeyError, match=r"critic\.los"):
+        Meter().add_all({"critic.los": [1.0]})
 
 
 def test_tags_are_unique_and_follow_stable_baselines3() -> None:

@@ -192,3 +192,13 @@ def test_the_noise_of_evaluations_is_their_recorded_spread_or_that_between_neigh
 ) -> None:
     window = window_of(None, **signals)
     assert evaluation_noise(window, name) == noise
+
+
+@pytest.mark.parametrize(
+    ("taken", "said"), [(25, "after 25% of the budget"), (101, "after 100% of the budget")]
+)
+def test_no_more_than_the_budget_is_said_to_be_used(taken: int, said: str) -> None:
+    window = Window(100)
+    window.append(Step(1, taken, 0.0, {}))
+    assert window.so_far == said
+    assert Window().so_far == "so far"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
@@ -31,12 +31,12 @@ class Meter:
     def add(self, values: Mapping[str, float]) -> None:
         """Take one value for each of the named signals."""
         for name, value in values.items():
-            held = self._values.get(name)
-            if held is None:
-                if name not in CATALOGUE:
-                    raise KeyError(f"signal {name!r} is not declared in core/catalogue")
-                held = self._values[name] = []
-            held.append(value)
+            self._held(name).append(value)
+
+    def add_all(self, values: Mapping[str, Iterable[float]]) -> None:
+        """Take several values, in the order in which they came about."""
+        for name, several in values.items():
+            self._held(name).extend(several)
 
     def read(self) -> dict[str, float]:
         """The reduced signals, in the order of the catalogue; starts afresh afterwards."""
@@ -47,3 +47,11 @@ class Meter:
         }
         self._values = {}
         return signals
+
+    def _held(self, name: str) -> list[float]:
+        held = self._values.get(name)
+        if held is None:
+            if name not in CATALOGUE:
+                raise KeyError(f"signal {name!r} is not declared in core/catalogue")
+            held = self._values[name] = []
+        return held

@@ -106,7 +106,7 @@ class SerialBackend:
             observations, rewards, terminated, truncated, _ = zip(*results, strict=True)
             ended, cut = np.array(terminated, dtype=bool), np.array(truncated, dtype=bool)
             received = np.array(rewards, dtype=np.float64)
-            seen = np.stack(observations)
+            seen = np.array(observations)
         except Exception as error:
             raise explained(self._id, error, "step()") from error
         if seen.shape[1:] != self._shape or received.ndim != 1:

@@ -82,7 +82,7 @@ class Envs:
         self._totals += rewards
         self._lengths += 1
         self.observations = next_observations
-        if result.over.any():
+        if np.count_nonzero(result.over):
             self.observations = next_observations.copy()
             for index in np.flatnonzero(result.over):
                 self._end(int(index), bool(result.terminated[index]))

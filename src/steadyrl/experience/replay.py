@@ -7,8 +7,7 @@ batch, and the critic's input (observation and action side by side) is a window 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -19,9 +18,10 @@ from steadyrl.experience.sum_tree import SumTree
 
 SMALLEST_PRIORITY = 1e-6  # an item that taught nothing once may still be drawn again
 
+Windows = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+
+class Batch(NamedTuple):
     """Transitions as float32 windows of one table; `weights` correct prioritised sampling."""
 
     indices: NDArray[np.int64]
@@ -50,7 +50,9 @@ class ReplayBuffer:
         self.truncations = 0
         self.truncations_cut = 0  # truncated transitions stored as terminated: must stay 0
         self._device = device
-        self._gathered = torch.empty(0)
+        self._gathered = torch.empty(0, self._width)
+        self._numpy = self._gathered.numpy()  # the same memory
+        self._windows = self._windows_of(self._gathered)
 
     def __len__(self) -> int:
         return min(self._added, self.capacity)
@@ -63,10 +65,13 @@ class ReplayBuffer:
         next_observations: NDArray[Any],
         terminated: NDArray[np.bool_],
         truncated: NDArray[np.bool_],
-    ) -> NDArray[np.int64]:
-        """Store one transition per row; returns where."""
+    ) -> None:
+        """Store one transition per row."""
         count, size, acts = len(rewards), self._observation_size, self._action_size
-        where = np.arange(self._added, self._added + count) % self.capacity
+        start = self._added % self.capacity
+        where: Any = slice(start, start + count)
+        if start + count > self.capacity:  # a slice cannot go round, and costs half
+            where = np.arange(start, start + count) % self.capacity
         rows = self._rows
         rows[where, :size] = observations
         rows[where, size : size + acts] = actions
@@ -74,11 +79,10 @@ class ReplayBuffer:
         rows[where, -2] = rewards
         rows[where, -1] = terminated
         self._truncated[where] = truncated
-        if truncated.any():
+        if np.count_nonzero(truncated):
             self.truncations += int(truncated.sum())
             self.truncations_cut += int((truncated & terminated).sum())
         self._added += count
-        return where
 
     def sample(self, count: int, generator: np.random.Generator) -> Batch:
         """Draw uniformly, with replacement."""
@@ -86,26 +90,32 @@ class ReplayBuffer:
 
     def fetch(self, indices: NDArray[np.int64], weights: NDArray[Any] | None = None) -> Batch:
         """The named transitions. The batch's tensors are overwritten by the next fetch."""
-        count, size, acts = len(indices), self._observation_size, self._action_size
-        if len(self._gathered) != count:
+        if self._gathered.shape[0] != len(indices):  # (a tensor's len() is slow)
             # Torch's allocator aligns; NumPy's might not, and products could then differ by a bit.
             # (mode="clip" below: the default mode would write through a second buffer.)
-            self._gathered = torch.empty(count, self._width)
-        np.take(self._rows, indices, axis=0, out=self._gathered.numpy(), mode="clip")
-        rows = self._gathered.to(self._device)
+            self._gathered = torch.empty(len(indices), self._width)
+            self._numpy = self._gathered.numpy()
+            self._windows = self._windows_of(self._gathered)
+        np.take(self._rows, indices, axis=0, out=self._numpy, mode="clip")
+        windows = self._windows
+        if self._device.type != "cpu":
+            windows = self._windows_of(self._gathered.to(self._device))
         corrections = None
         if weights is not None:
             corrections = torch.from_numpy(weights.astype(np.float32)).to(self._device)[:, None]
-        return Batch(
-            indices=indices,
-            rows=rows,
-            observations=rows[:, :size],
-            actions=rows[:, size : size + acts],
-            observations_actions=rows[:, : size + acts],
-            next_observations=rows[:, size + acts : 2 * size + acts],
-            rewards=rows[:, -2:-1],
-            terminated=rows[:, -1:],
-            weights=corrections,
+        return Batch(indices, *windows, corrections)
+
+    def _windows_of(self, rows: Tensor) -> Windows:
+        """The rows and, in the order of `Batch`, their parts."""
+        size, acts = self._observation_size, self._action_size
+        return (
+            rows,
+            rows[:, :size],
+            rows[:, size : size + acts],
+            rows[:, : size + acts],
+            rows[:, size + acts : 2 * size + acts],
+            rows[:, -2:-1],
+            rows[:, -1:],
         )
 
     def ages(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -185,13 +195,11 @@ class PrioritisedReplayBuffer(ReplayBuffer):
         next_observations: NDArray[Any],
         terminated: NDArray[np.bool_],
         truncated: NDArray[np.bool_],
-    ) -> NDArray[np.int64]:
+    ) -> None:
         """Store transitions at the highest priority seen so far."""
-        where = super().add(
-            observations, actions, rewards, next_observations, terminated, truncated
-        )
+        super().add(observations, actions, rewards, next_observations, terminated, truncated)
+        where = self.newest(len(rewards))
         self._tree.set(where, np.full(len(where), self._highest))
-        return where
 
     def sample(self, count: int, generator: np.random.Generator) -> Batch:
         """Draw by priority; weights (N p)^-beta, divided by the largest."""

@@ -25,6 +25,8 @@ class Adam:
         self._network = network
         self._steps = 0
         self._count = torch.zeros((), device=network.device)
+        # Its memory, where NumPy can write it: a fifth of what a call of torch's takes.
+        self._count_here = self._count.numpy() if network.device.type == "cpu" else None
         self._mean = torch.zeros_like(network.parameters)
         self._square = torch.zeros_like(network.parameters)
 
@@ -47,13 +49,17 @@ class Adam:
         if clip is not None and size > clip:
             gradient.mul_(clip / size)
         self._steps += 1
+        if self._count_here is None:
+            self._count.fill_(self._steps)
+        else:
+            self._count_here.fill(self._steps)
         torch._fused_adam_(
             [self._network.parameters],
             [gradient],
             [self._mean],
             [self._square],
             [],
-            [self._count.fill_(self._steps)],
+            [self._count],
             lr=learning_rate,
             beta1=self.FIRST_DECAY,
             beta2=self._second_decay,

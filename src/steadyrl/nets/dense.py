@@ -18,13 +18,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from steadyrl.nets.initial import orthogonal, uniform
+from steadyrl.nets.products import put_weight_gradient
 
 Output = Literal["linear", "tanh"]
 Hidden = Literal["relu", "tanh"]
 Precision = Literal["fp32", "bf16"]
 
-# Up to this many rows NumPy's dispatch is cheaper than torch's (10 against 37 µs for one row).
-NUMPY_ROWS = 16
+_THROUGH_RELU = torch.ops.aten.threshold_backward.grad_input  # found once: a look-up takes a µs
+_THROUGH_TANH = torch.ops.aten.tanh_backward.grad_input
+NUMPY_ROWS = 16  # up to which NumPy's dispatch is cheaper than torch's (10 against 37 µs for one)
 
 
 class Network(Protocol):
@@ -70,7 +72,7 @@ class ActingNetwork(Network, Protocol):
 
 
 class DenseNetwork:
-    """Linear layers, ReLU or tanh between them. `forward` overwrites what it returned before.
+    """Linear layers, ReLU or tanh between them. What `forward` returns is the caller's to keep.
 
     `extra` free parameters (a policy's log standard deviations) end the flat vector, so that one
     optimiser and one norm cover everything. With bf16 the products run on rounded copies of the
@@ -115,8 +117,9 @@ class DenseNetwork:
         self._by_sigmoid = hidden == "tanh" and precision == "fp32"
         self._minus_one = torch.tensor(-1.0, device=self.device)
         self._transposed = [(weight.t(), bias) for weight, bias in self._work_layers]
+        *self._below_last, self._last = self._transposed
         self._activations: dict[int, list[Tensor]] = {}
-        self._deltas: dict[int, list[Tensor]] = {}
+        self._deltas: dict[int, list[tuple[Tensor, Tensor]]] = {}  # and turned, for products
         self._moves: dict[int, list[Tensor]] = {}
         self._bends: list[Tensor] = []  # of the last `forward`, once a tangent has asked for them
         self._inputs = torch.empty(0)
@@ -139,23 +142,22 @@ class DenseNetwork:
         if self.precision == "bf16":
             self._rounded.copy_(self.parameters)
             inputs = inputs.to(torch.bfloat16)
-        activations = self._workspace(self._activations, len(inputs))
+        activations = self._workspace(self._activations, inputs.shape[0])
         self._inputs = current = inputs
         self._bends = []
-        last = len(self._transposed) - 1
-        for index, (weight, bias) in enumerate(self._transposed):
-            out = activations[index]
-            if index < last and self._by_sigmoid:
+        for (weight, bias), out in zip(self._below_last, activations, strict=False):
+            if self.hidden == "relu":
+                current = torch._addmm_activation(bias, current, weight, out=out)  # by ReLU
+            elif self._by_sigmoid:
                 # tanh x = 2 sigmoid(2 x) - 1, in half of tanh's time; the product doubles for free.
                 out = torch.addmm(bias, current, weight, beta=2, alpha=2, out=out).sigmoid_()
                 current = torch.add(self._minus_one, out, alpha=2, out=out)
-                continue
-            current = torch.addmm(bias, current, weight, out=out)
-            if index < last:
-                current = current.relu_() if self.hidden == "relu" else current.tanh_()
+            else:
+                current = torch.addmm(bias, current, weight, out=out).tanh_()
+        current = activations[-1] = torch.addmm(self._last[1], current, self._last[0])
         if self.output == "tanh":
             current.tanh_()
-        return current.float()
+        return current.float() if self.precision == "bf16" else current
 
     def backward(
         self, output_gradient: Tensor, *, parameters: bool = True, inputs: bool = False
@@ -165,23 +167,26 @@ class DenseNetwork:
         Pass `parameters=False` where only the inputs' gradient is wanted (the actor's loss seen
         through the critic): half of the products are then never computed.
         """
-        rows = len(output_gradient)
-        activations, deltas = self._activations[rows], self._workspace(self._deltas, rows)
-        delta = output_gradient.to(activations[-1].dtype)
+        delta, rows = output_gradient, output_gradient.shape[0]
+        activations, deltas = self._activations[rows], self._delta_pairs(rows)
+        if self.precision == "bf16":
+            delta = delta.to(torch.bfloat16)
         if self.output == "tanh":
             delta = torch.ops.aten.tanh_backward(delta, activations[-1])
+        turned = delta.t() if parameters else delta
         for index in range(len(self._work_layers) - 1, -1, -1):
             below = activations[index - 1] if index else self._inputs
             if parameters:
                 weight_gradient, bias_gradient = self._gradient_layers[index]
-                torch.mm(delta.t(), below, out=weight_gradient)
+                put_weight_gradient(delta, turned, below, weight_gradient)
                 torch.sum(delta, 0, out=bias_gradient)
             if index:
-                delta = torch.mm(delta, self._work_layers[index][0], out=deltas[index - 1])
+                above, (delta, turned) = delta, deltas[index - 1]
+                torch.mm(above, self._work_layers[index][0], out=delta)
                 if self.hidden == "relu":
-                    torch.ops.aten.threshold_backward.grad_input(delta, below, 0, grad_input=delta)
+                    _THROUGH_RELU(delta, below, 0, grad_input=delta)
                 else:
-                    torch.ops.aten.tanh_backward.grad_input(delta, below, grad_input=delta)
+                    _THROUGH_TANH(delta, below, grad_input=delta)
         if parameters and self.precision == "bf16":
             kept = self.extra_gradient.clone()  # not the products' to overwrite
             self.gradient.copy_(self._rounded_gradient)
@@ -250,14 +255,25 @@ class DenseNetwork:
         self.parameters.copy_(torch.from_numpy(np.asarray(state["parameters"])))
 
     def _workspace(self, store: dict[int, list[Tensor]], rows: int) -> list[Tensor]:
-        buffers = store.get(rows)
-        if buffers is None:
-            if len(store) >= 4:  # batch sizes seldom change; never hoard buffers of old ones
-                store.clear()
-            kind = torch.bfloat16 if self.precision == "bf16" else torch.float32
-            buffers = [torch.empty(rows, n, dtype=kind, device=self.device) for n in self.sizes[1:]]
-            store[rows] = buffers
-        return buffers
+        if rows not in store:
+            _forget_many(store)
+            store[rows] = self._buffers(rows)
+        return store[rows]
+
+    def _delta_pairs(self, rows: int) -> list[tuple[Tensor, Tensor]]:
+        if rows not in self._deltas:
+            _forget_many(self._deltas)
+            self._deltas[rows] = [(buffer, buffer.t()) for buffer in self._buffers(rows)]
+        return self._deltas[rows]
+
+    def _buffers(self, rows: int) -> list[Tensor]:
+        kind = torch.bfloat16 if self.precision == "bf16" else torch.float32
+        return [torch.empty(rows, n, dtype=kind, device=self.device) for n in self.sizes[1:]]
+
+
+def _forget_many(store: dict[int, Any]) -> None:
+    if len(store) >= 4:  # batch sizes seldom change; never hoard buffers of old ones
+        store.clear()
 
 
 def first_non_finite(tensors: Iterable[tuple[str, Tensor]]) -> str | None:

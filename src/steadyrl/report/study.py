@@ -9,7 +9,7 @@ from typing import Any
 
 from steadyrl.core.errors import StoreError
 from steadyrl.viewer.frame import write_page
-from steadyrl.views.pages import Page, items, table, text
+from steadyrl.views.pages import Page, chart, charts, items, table, text
 
 TONES = {"confirmed": "good", "refuted": "bad", "depends on": "doubtful"}
 DECLARED = {
@@ -43,6 +43,7 @@ def _page(about: Mapping[str, str], found: Mapping[str, Any]) -> Page:
         f"Measured {found['date']} with {found['seeds']} seeds, {found['machine']}, "
         f"commit {found['commit']}."
     )
+    curves = found.get("curves", ())
     about = {name: said.replace("`", "") for name, said in about.items()}  # of Markdown
     return Page(
         kind="study",
@@ -51,6 +52,7 @@ def _page(about: Mapping[str, str], found: Mapping[str, Any]) -> Page:
         headline=found["verdict"],
         told=[*([f"Claim: {about['claim']}"] if "claim" in about else []), found["because"]],
         blocks=[
+            *([charts("Curves", [chart(**c) for c in curves])] if curves else []),
             table("What was found", found["head"], found["rows"]),
             *([items("Notes", found["notes"])] if found["notes"] else []),
             *(text(about[part], title=title) for part, title in DECLARED.items() if part in about),

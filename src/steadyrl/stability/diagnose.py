@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from steadyrl.core.foreign_config import ForeignConfig
 from steadyrl.core.records import Diagnosis
 from steadyrl.stability.causes import CAUSES
 from steadyrl.stability.confidence import frequency
+from steadyrl.stability.remedies import REMEDIES
 from steadyrl.stability.rules import Case, Cause, Weight, concerned, of_another_kind
 
 FLOOR = 0.2
@@ -112,6 +114,14 @@ def _diagnosis(case: Case, cause: Cause, weight: Weight, own: set[str]) -> Diagn
         evidence_for=weight.evidence_for,
         evidence_against=weight.evidence_against,
         would_decide=cause.would_decide,
-        remedies=cause.remedies,
+        remedies=tuple(name for name in cause.remedies if _changes_something(name, case)),
         concerns=cause.concerns,
     )
+
+
+def _changes_something(identity: str, case: Case) -> bool:
+    """Whether a remedy has anything to change in this run; advice, and unknown settings, may."""
+    remedy, config = REMEDIES[identity], case.config
+    if remedy.safety == "advice" or config is None or isinstance(config, ForeignConfig):
+        return True
+    return bool(remedy.proposal(config, case.window))

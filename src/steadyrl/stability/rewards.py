@@ -11,6 +11,9 @@ from steadyrl.maths.robust import median
 from steadyrl.stability.window import Window, evaluation_noise
 
 REWARD, CHANCE = "rollout.return_mean", "language.reward_error"
+RIGHT = "language.accuracy"
+STARTS = ("language.accuracy_warm", "language.accuracy_untrained")  # the first that was measured
+CLEARLY = 3.0  # above the start, in units of chance
 RECENT = 5  # updates whose median is where the reward stands
 
 
@@ -42,10 +45,31 @@ def reward_best(window: Window) -> float:
     return float(np.median(sliding_window_view(values, RECENT), axis=1).max())
 
 
+def start_accuracy(window: Window) -> float:
+    """What the model that training began with got right of the held-out problems; NaN: unknown."""
+    return next((window.first(name) for name in STARTS if window.has(name)), math.nan)
+
+
+def accuracy_noise(window: Window) -> float:
+    """By how much two evaluations of held-out problems differ by chance."""
+    return math.sqrt(2) * evaluation_noise(window, "eval.return_mean")
+
+
+def accuracy_gained(window: Window) -> float:
+    """How far the last evaluations are above the start, in units of chance; NaN: not known.
+
+    Much may be learned before the first evaluation.
+    """
+    values, noise = window.last(RIGHT, 3), accuracy_noise(window)
+    if len(values) < 3 or not noise > 0:
+        return math.nan
+    return (median(values) - start_accuracy(window)) / noise
+
+
 def has_risen(window: Window, over_noise: float) -> bool:
     """Whether the reward, or what is right of the held-out problems, is above where it began."""
     rise = reward_now(window) - window.first(REWARD)
-    if rise > over_noise * reward_noise(window):
+    if rise > over_noise * reward_noise(window) or accuracy_gained(window) > CLEARLY:
         return True
     held_out = window.last("eval.return_mean")
     if len(held_out) < 4:

@@ -11,6 +11,7 @@ from steadyrl.core.numbers import amount
 from steadyrl.core.records import Finding, number_to_json
 from steadyrl.core.traits import Unit
 from steadyrl.stability.course import FEWEST, Course, Dip, Learned
+from steadyrl.stability.rewards import CLEARLY, accuracy_gained
 from steadyrl.stability.rules import Detector
 from steadyrl.stability.window import SCORES, TRAINING_RETURN, Window, called, score_of
 
@@ -21,7 +22,7 @@ FARTHER = 30.0  # where nothing says how long episodes are
 KEPT = 0.7  # of the best gain: so much left is a run that ended well
 # Rules about the return itself: what they say of a past that was left behind, dips say better.
 WHOLE = frozenset({"D009", "D011"})
-OF_THE_RETURN = frozenset({"D009", "D011", "D145", "D146"})
+OF_THE_RETURN = frozenset({"D009", "D011", "D145", "D146", "D156"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +88,11 @@ def learned(window: Window) -> Learned:
     """Whether any score stands above its beginning.
 
     Any: a fast learner's first evaluation is as good as its last, and an evaluation of few
-    episodes hides what training episodes show.
+    episodes hides what training episodes show. Of a language model also whether it answers better
+    than the one that training began with.
     """
+    if accuracy_gained(window) > CLEARLY:
+        return "yes"
     answers = {_answer(window, name, course) for name, course in courses(window).items()}
     if "yes" in answers:
         return "yes"

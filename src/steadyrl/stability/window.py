@@ -298,8 +298,10 @@ class Window:
     @property
     def so_far(self) -> str:
         """How much of the budget was used, in words."""
-        known = math.isfinite(self.progress)  # the last rollout may end beyond the budget
-        return f"after {min(self.progress, 1.0):.0%} of the budget" if known else "so far"
+        if not math.isfinite(self.progress):
+            return "so far"
+        # The last update of a run may take more samples than were left.
+        return f"after {min(self.progress, 1.0):.0%} of the budget"
 
     def missing(self, names: Iterable[str]) -> list[str]:
         """Those of the names that were never measured."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from torch import Tensor
 
 from steadyrl.algorithms.common.ending import finish_step
 from steadyrl.algorithms.ddpg.config import DDPGConfig
+from steadyrl.algorithms.ddpg.lately import Acted, ActorUpdate, CriticUpdate, Lately, Updated
 from steadyrl.algorithms.ddpg.learner import DDPGLearner, as_inputs
 from steadyrl.algorithms.ddpg.signals import inspect
 from steadyrl.core.config import LiveConfig
@@ -41,15 +42,17 @@ def train_ddpg(live: LiveConfig[DDPGConfig], envs: Envs, learner: DDPGLearner) -
     """
     while envs.steps_taken < live.now.total_env_steps:
         meter, started, taken_before = Meter(), time.perf_counter(), envs.steps_taken
+        lately = Lately(meter, learner)
         config = live.now.paced(learner.updates, taken_before / live.now.total_env_steps)
         end = min(_next_multiple(taken_before, config.log_every), config.total_env_steps)
         while envs.steps_taken < end:
             before = envs.steps_taken
-            meter.add(act_and_store(learner, envs, config))
+            lately.add_acted(act_and_store(learner, envs, config))
             if envs.steps_taken > config.learning_starts:
                 trainings = envs.steps_taken // config.train_every - before // config.train_every
                 for _ in range(trainings * config.updates_per_training):
-                    meter.add(update(learner, draw(learner, config), config))
+                    lately.add_updated(update(learner, draw(learner, config), config))
+        lately.measure()
         meter.add(inspect(learner, envs, config, td_targets))
         yield finish_step(
             learner,
@@ -62,18 +65,17 @@ def train_ddpg(live: LiveConfig[DDPGConfig], envs: Envs, learner: DDPGLearner) -
         )
 
 
-def act_and_store(learner: DDPGLearner, envs: Envs, config: DDPGConfig) -> dict[str, float]:
+def act_and_store(learner: DDPGLearner, envs: Envs, config: DDPGConfig) -> Acted:
     """One step in every environment: explore, then remember what happened."""
     observations = envs.observations
     shape = (envs.count, math.prod(learner.action_space.shape))
-    signals: dict[str, float] = {}
+    wanted = None
     if envs.steps_taken < config.learning_starts:
         actions = learner.generators["random actions"].uniform(-1.0, 1.0, shape)
     else:
-        noise = learner.generators["exploration"].normal(0.0, 1.0, shape)
+        noise = learner.generators["exploration"].standard_normal(shape)
         wanted = learner.policy(observations, config)
-        actions = np.clip(wanted + config.noise_std * noise, -1.0, 1.0)
-        signals["action.noise"] = float(np.abs(actions - wanted).mean())
+        actions = np.minimum(np.maximum(wanted + config.noise_std * noise, -1.0), 1.0)
     shaped = actions.reshape(envs.count, *learner.action_space.shape)
     result = envs.step(to_bounds(shaped, learner.action_space))
     rewards = result.rewards * config.reward_scale
@@ -84,13 +86,10 @@ def act_and_store(learner: DDPGLearner, envs: Envs, config: DDPGConfig) -> dict[
     learner.replay.add(flat, actions, rewards, successors, ends, cut)
     if config.normalize_observations:
         learner.moments.add(flat)
-    largest = float(np.abs(rewards).max())
+    received = result.rewards.tolist()
+    largest = config.reward_scale * max(map(abs, received))
     learner.reward_abs_max = max(learner.reward_abs_max, largest)
-    signals["rollout.reward_mean"] = float(result.rewards.mean())
-    signals["rollout.reward_abs_max"] = largest / config.reward_scale
-    signals["rollout.reward_negative_share"] = float((result.rewards < 0).mean())
-    signals["rollout.reward_positive_share"] = float((result.rewards > 0).mean())
-    return signals
+    return Acted(received, largest / config.reward_scale, actions, wanted)
 
 
 def ends_of_future(result: Transitions) -> NDArray[np.bool_]:
@@ -105,17 +104,18 @@ def draw(learner: DDPGLearner, config: DDPGConfig) -> Batch:
     return as_inputs(learner, batch, config)
 
 
-def update(learner: DDPGLearner, batch: Batch, config: DDPGConfig) -> dict[str, float]:
+def update(learner: DDPGLearner, batch: Batch, config: DDPGConfig) -> Updated:
     """One critic update and, every `policy_delay`-th time, one actor and target update."""
     learner.updates += 1
     targets = td_targets(learner, batch, config)
-    signals = update_critics(learner, batch, targets, config)
+    critics = update_critics(learner, batch, targets, config)
+    actor = None
     if learner.updates % config.policy_delay == 0:
-        signals |= update_actor(learner, batch, config)
+        actor = update_actor(learner, batch, config)
         follow(learner.target_actor, learner.actor, config.tau)
         for target, critic in zip(learner.target_critics, learner.critics, strict=True):
             follow(target, critic, config.tau)
-    return signals
+    return Updated(targets, value_bound(learner.reward_abs_max, config.gamma), critics, actor)
 
 
 def td_targets(learner: DDPGLearner, batch: Batch, config: DDPGConfig) -> Tensor:
@@ -130,59 +130,41 @@ def td_targets(learner: DDPGLearner, batch: Batch, config: DDPGConfig) -> Tensor
     values = learner.target_critics[0].forward(inputs)
     for target in learner.target_critics[1:]:
         values = torch.minimum(values, target.forward(inputs))
-    return batch.rewards + config.gamma * (1.0 - batch.terminated) * values
+    going_on = torch.rsub(batch.terminated, config.gamma, alpha=config.gamma)
+    return (values * going_on).add_(batch.rewards)
 
 
 def update_critics(
     learner: DDPGLearner, batch: Batch, targets: Tensor, config: DDPGConfig
-) -> dict[str, float]:
+) -> list[CriticUpdate]:
     """Descend the mean squared TD error of each critic."""
-    rows = len(targets)
-    losses, norms = [], []
+    rows = targets.shape[0]
+    found = []
     for critic, optimizer in zip(learner.critics, learner.critic_optimizers, strict=True):
         values = critic.forward(batch.observations_actions)
         errors = values - targets
         weighted = errors if batch.weights is None else errors * batch.weights
-        losses.append(float(torch.dot(errors[:, 0], weighted[:, 0])) / rows)
         critic.backward(weighted * (2.0 / rows))
-        norms.append(optimizer.step(config.learning_rate, config.gradient_clip))
+        size = optimizer.step(config.learning_rate, config.gradient_clip)
+        found.append(CriticUpdate(values, errors, weighted, size))
     if isinstance(learner.replay, PrioritisedReplayBuffer):
-        found = errors[:, 0].cpu().numpy()
-        learner.replay.learn_priorities(batch, found, config.priority_beta_growth)
-    loss, norm = sum(losses) / len(losses), max(norms)
-    low, high = (float(bound) for bound in torch.aminmax(values))
-    largest = max(-low, high)
-    absolute = errors.abs_()
-    learner.target_spread = float(targets.std(correction=0))
-    return {
-        "critic.loss": loss,
-        "critic.loss_max": loss,
-        "critic.gradient_norm": norm,
-        "critic.gradient_norm_max": norm,
-        "q.mean": float(values.mean()),
-        "q.abs_max": largest,
-        "q.bound_ratio": largest / value_bound(learner.reward_abs_max, config.gamma),
-        "td.abs_mean": float(absolute.mean()),
-        "td.abs_max": float(absolute.max()),
-        "td.target_std": learner.target_spread,
-    }
+        surprises = errors[:, 0].cpu().numpy()
+        learner.replay.learn_priorities(batch, surprises, config.priority_beta_growth)
+    return found
 
 
-def update_actor(learner: DDPGLearner, batch: Batch, config: DDPGConfig) -> dict[str, float]:
+def update_actor(learner: DDPGLearner, batch: Batch, config: DDPGConfig) -> ActorUpdate:
     """Ascend Q(s, pi(s)) through the first critic, whose own weights stay as they are."""
-    rows, critic = len(batch.rows), learner.critics[0]
+    rows, critic = batch.rows.shape[0], learner.critics[0]
     actions = learner.actor.forward(batch.observations)
     values = critic.forward(torch.cat((batch.observations, actions), dim=1))
-    loss = -float(values.mean())
-    ascent = torch.full_like(values, -1.0 / rows)
-    slopes = critic.backward(ascent, parameters=False, inputs=True)
+    slopes = critic.backward(_uphill(rows, values.device), parameters=False, inputs=True)
     assert slopes is not None
     learner.actor.backward(slopes[:, batch.observations.shape[1] :])
     rate = config.learning_rate
     if config.actor_learning_rate is not None:
         rate = config.actor_learning_rate
-    norm = learner.actor_optimizer.step(rate, config.gradient_clip)
-    return {"actor.loss": loss, "actor.gradient_norm": norm, "actor.gradient_norm_max": norm}
+    return ActorUpdate(values, learner.actor_optimizer.step(rate, config.gradient_clip))
 
 
 def follow(target: Network, online: Network, tau: float) -> None:
@@ -217,6 +199,12 @@ def evaluate_policy(learner: DDPGLearner, config: DDPGConfig) -> dict[str, float
         gap = float((promised - config.reward_scale * result.discounted).mean())
         signals["q.optimism"] = gap / (learner.target_spread + 1e-12)
     return signals
+
+
+@cache
+def _uphill(rows: int, device: torch.device) -> Tensor:
+    """Slope of the negative mean of so many values."""
+    return torch.full((rows, 1), -1.0 / rows, device=device)
 
 
 def _next_multiple(value: int, step: int) -> int:

@@ -205,8 +205,13 @@ class LanguageConfig(ScheduledRate):
         return self.problems.name
 
     def learning_rate_at(self, update: int, progress: float) -> float:
-        """The step size of an update, when this share of the budget is used."""
-        return self.learning_rate * self.pace_at(update, progress)
+        """The step size of an update, when this share of the budget is used.
+
+        It rises from the first update that moves the policy on.
+        """
+        if update < self.critic_warm_up:
+            return self.learning_rate
+        return self.learning_rate * self.pace_at(update - self.critic_warm_up, progress)
 
     @model_validator(mode="after")
     def _does_something(self) -> Self:

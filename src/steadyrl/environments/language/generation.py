@@ -181,7 +181,8 @@ def _sample(
 ) -> None:
     """Write the completions of some prompts into the batch, a token at a time.
 
-    Sequences that have ended are dropped from the pass once they are half of it.
+    Samples of a prompt that have said the same so far are one branch, and read once. Branches that
+    have ended are dropped from the pass once they are half of it.
     """
     room, samples, device = batch.mask.shape[1], batch.samples, batch.tokens.device
     begin = batch.tokens.shape[1] - room
@@ -189,37 +190,48 @@ def _sample(
     rows = batch.rows(prompts)
     first = rows[::samples]
     left = begin - int(batch.prompt_lengths[first].max())
-    draws = draws.to(device)
     hidden, memory, read = policy.read_prompts(
         batch.tokens[first, left:begin], batch.attention[first, left:begin]
     )
-    hidden, read = (array.repeat_interleave(samples, dim=0) for array in (hidden, read))
-    memory.batch_repeat_interleave(samples)
-    alive = torch.ones_like(rows, dtype=torch.bool)
+    # Of each sequence that goes on: which branch it is on, and which sample of its prompt it is.
+    branch = torch.arange(len(first), device=device).repeat_interleave(samples)
+    sample = torch.arange(samples, device=device).repeat(len(first))
+    draws = draws.to(device)
     for time in range(room):
-        tokens, log_probs, plain, entropies = choose(
-            policy.logits(hidden), draws[:, time : time + 1], sampling
-        )
-        now = rows[alive]
+        aims = draws.new_zeros(len(hidden), samples)
+        if not sampling.greedy:
+            aims[branch, sample] = draws[:, time]
+        tokens, log_probs, plain, entropies = choose(policy.logits(hidden), aims, sampling)
+        tokens = tokens[branch, sample]
         if batch.values is not None:
-            batch.values[now, time] = policy.values(hidden[alive])
-        batch.tokens[now, begin + time] = tokens[alive]
-        batch.attention[now, begin + time] = True
-        batch.mask[now, time] = True
-        batch.log_probs[now, time] = log_probs[alive]
-        batch.plain_log_probs[now, time] = plain[alive]
-        batch.entropies[now, time] = entropies[alive]
-        alive = alive & ~torch.isin(tokens, ending)
-        living = int(alive.sum())
-        if living == 0 or time + 1 == room:
+            batch.values[rows, time] = policy.values(hidden)[branch]
+        batch.tokens[rows, begin + time] = tokens
+        batch.attention[rows, begin + time] = True
+        batch.mask[rows, time] = True
+        batch.log_probs[rows, time] = log_probs[branch, sample]
+        batch.plain_log_probs[rows, time] = plain[branch, sample]
+        batch.entropies[rows, time] = entropies[branch]
+        alive = (~torch.isin(tokens, ending)).nonzero().squeeze(1)
+        if len(alive) == 0 or time + 1 == room:
             return
-        if 2 * living <= len(rows):
-            kept = alive.nonzero().squeeze(1)
-            memory.batch_select_indices(kept)
-            rows, draws, tokens, alive = rows[kept], draws[kept], tokens[kept], alive[kept]
-            read = read[kept]
-        attention = torch.cat((read, batch.attention[rows, begin : begin + time + 1]), dim=1)
-        hidden = policy.read_on(tokens[:, None], attention, memory)[:, -1]
+        rows, draws, sample = rows[alive], draws[alive], sample[alive]
+        parents, said, branch = _forked(branch[alive], tokens[alive])
+        forks = bool((parents[1:] == parents[:-1]).any())
+        if forks or 2 * len(parents) <= len(hidden):
+            memory.batch_select_indices(parents)
+            read = read[parents]
+        else:  # they stay where they are, among those that have ended
+            branch = parents[branch]
+            said = said.new_zeros(len(hidden)).index_copy(0, parents, said)
+        attention = torch.cat((read, read.new_ones(len(read), time + 1)), dim=1)
+        hidden = policy.read_on(said[:, None], attention, memory)[:, -1]
+
+
+def _forked(branch: Tensor, tokens: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Branches after one more token: where each comes from, its token, and whose it is."""
+    size = int(tokens.max()) + 1
+    distinct, which = torch.unique(branch * size + tokens, return_inverse=True)
+    return distinct // size, distinct % size, which
 
 
 @contextmanager

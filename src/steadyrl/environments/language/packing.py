@@ -1,9 +1,9 @@
 """Completions of shared prompts as one sequence: a tree in which every token is read once.
 
 Its root is what all prompts begin with, its branches are the rest of each prompt, its twigs the
-completions. A token attends to those on the way from the root to itself, so what a model says of it
-is what it would say of its sequence alone, without reading any prompt twice, without padding, and
-with every weight used once.
+completions, which fork where the samples of a prompt first differ. A token attends to those on the
+way from the root to itself, so what a model says of it is what it would say of its sequence alone,
+without reading anything twice, without padding, and with every weight used once.
 """
 
 from __future__ import annotations
@@ -35,40 +35,69 @@ def pack(
     prompt = tokens.shape[1] - length
     heads, heads_read = tokens[::samples, :prompt], attention[::samples, :prompt]
     starts = prompt - heads_read.sum(dim=1)
-    columns = torch.arange(prompt, device=tokens.device)
-    branches = columns >= starts[:, None] + shared
+    branches = torch.arange(prompt, device=tokens.device) >= starts[:, None] + shared
     twigs = attention[:, prompt:-1]  # nothing is asked about the last token's successor
-    count = shared + int(branches.sum()) + int(twigs.sum())
-    if count**2 > tokens.shape[0] * tokens.shape[1] ** 2:
+    above = shared + int(branches.sum())
+    most = tokens.shape[0] * tokens.shape[1] ** 2
+    if (above + int(twigs.view(len(heads), samples, length - 1).any(dim=1).sum())) ** 2 > most:
+        return None  # though all samples of a prompt were equal
+    of_row = torch.arange(len(tokens), device=tokens.device) // samples
+    twig = _distinct_twigs(tokens[:, prompt:-1], twigs, of_row)
+    if (above + len(twig.rows)) ** 2 > most:
         return None
     root = heads[0, int(starts[0]) : int(starts[0]) + shared]
-    lengths = (prompt - starts).repeat_interleave(samples)
-    prompts, places = branches.nonzero(as_tuple=True)
-    rows, times = twigs.nonzero(as_tuple=True)
-    none = torch.full_like(root, -1)
-    branch = torch.cat((none, prompts, rows // samples))
-    twig = torch.cat((none, torch.full_like(prompts, -1), rows))
+    prompts, columns = branches.nonzero(as_tuple=True)
     positions = torch.cat(
         (
             torch.arange(shared, device=tokens.device),
-            places - starts[prompts],
-            lengths[rows] + times,
+            columns - starts[prompts],
+            (prompt - starts)[of_row[twig.rows]] + twig.times,
         )
     )
+    branch = torch.cat((torch.full_like(root, -1), prompts, of_row[twig.rows]))
     sees = positions[None] <= positions[:, None]
     sees &= (branch[None] < 0) | (branch[None] == branch[:, None])
-    sees &= (twig[None] < 0) | (twig[None] == twig[:, None])
+    sees[:above, above:] = False
+    sees[above:, above:] = twig.ancestors()
+    ends = shared - 1 + branches.sum(dim=1).cumsum(dim=0)
     return Packed(
-        torch.cat((root, heads[branches], tokens[:, prompt:-1][twigs])),
+        torch.cat((root, heads[branches], tokens[twig.rows, prompt + twig.times])),
         positions,
         sees,
-        _places(branches, twigs, samples, shared),
+        torch.cat((ends[of_row][:, None], above + twig.at.clamp(min=0)), dim=1),
     )
 
 
-def _places(branches: Tensor, twigs: Tensor, samples: int, shared: int) -> Tensor:
-    """Where the token before each one of a completion stands; anywhere where there is none."""
-    ends = shared - 1 + branches.sum(dim=1).cumsum(dim=0)
-    first = ends.repeat_interleave(samples)[:, None]
-    after = shared + branches.sum() + twigs.flatten().cumsum(dim=0) - 1
-    return torch.cat((first, after.view(twigs.shape).clamp(min=0)), dim=1)
+@dataclass(frozen=True, slots=True)
+class _Twigs:
+    """Different beginnings of completions of the same prompt, by their last token."""
+
+    at: Tensor  # (sequences, time): which of them a sequence has reached; -1 after its end
+    rows: Tensor  # (twigs,) a sequence that has it
+    times: Tensor  # (twigs,) when it ends there
+
+    def ancestors(self) -> Tensor:
+        """(twigs, twigs): true where the column's is the row's, or a beginning of it."""
+        way = self.at[self.rows]
+        taken = torch.arange(way.shape[1], device=way.device) <= self.times[:, None]
+        own = torch.arange(len(way), device=way.device)[:, None].expand_as(way)
+        found = torch.zeros(len(way), len(way), dtype=torch.bool, device=way.device)
+        found[own[taken], way[taken]] = True
+        return found
+
+
+def _distinct_twigs(said: Tensor, spoken: Tensor, prompts: Tensor) -> _Twigs:
+    """A token at a time: sequences stay together while they say the same."""
+    at = torch.full_like(said, -1)
+    way, rows, times, count = prompts.clone(), [], [], 0
+    tokens = int(said.max()) + 1 if said.numel() else 1
+    for time in range(said.shape[1]):
+        speaking = spoken[:, time].nonzero().squeeze(1)
+        keys = way[speaking] * tokens + said[speaking, time]
+        distinct, which = torch.unique(keys, return_inverse=True)
+        at[speaking, time] = way[speaking] = count + which
+        rows.append(torch.empty_like(distinct).scatter_(0, which, speaking))
+        times.append(torch.full_like(distinct, time))
+        count += len(distinct)
+    none = at.new_empty(0)
+    return _Twigs(at, torch.cat((none, *rows)), torch.cat((none, *times)))

@@ -99,17 +99,20 @@ class LanguagePolicy(nn.Module):
 
         `tokens` and `attention` are (sequences, prompt + completion), prompts padded on the left,
         completions on the right; `mask` (sequences, completion) is true for the tokens asked about.
-        If each prompt stands `samples_per_prompt` times in a row it is read once only, and so is
-        what all prompts begin with: the same numbers for less work.
+        If each prompt stands `samples_per_prompt` times in a row, what sequences begin with in
+        common is read once only: the same numbers for less work.
         """
         length = mask.shape[1]
-        if samples_per_prompt > 1 and not self._checkpoints_now():
-            hidden = self._hidden_with_shared_prompts(tokens, attention, length, samples_per_prompt)
-        else:
-            hidden = self._hidden_of_each(tokens, attention, length)
-        # Only tokens under the mask meet the head, the most expensive layer of a small model.
-        asked = hidden[mask]
         chosen = tokens[:, -length:][mask]
+        # Only tokens under the mask meet the head, the most expensive layer of a small model.
+        if samples_per_prompt > 1 and not self._checkpoints_now():
+            states, places = self._states_of_tree(tokens, attention, length, samples_per_prompt)
+            # What several samples say after the same beginning is asked once.
+            size = self._head.weight.shape[0]
+            pairs, back = torch.unique(places[mask] * size + chosen, return_inverse=True)
+            asked, chosen = states[pairs // size], pairs % size
+        else:
+            asked, back = self._hidden_of_each(tokens, attention, length)[mask], None
         log_probs, entropies = chosen_log_probs(
             asked,
             self._head.weight,
@@ -118,10 +121,12 @@ class LanguagePolicy(nn.Module):
             temperature=temperature,
             chunk=chunk,
         )
-        values = None
-        if self.value_head is not None:
-            values = _spread(self.values(asked), mask)
-        return TokenOutputs(_spread(log_probs, mask), _spread(entropies, mask), values)
+
+        def spread(values: Tensor) -> Tensor:
+            return _spread(values if back is None else values[back], mask)
+
+        values = None if self.value_head is None else spread(self.values(asked))
+        return TokenOutputs(spread(log_probs), spread(entropies), values)
 
     def forget_all_but_value_gradient(self) -> None:
         """So that a step moves the value head alone."""
@@ -199,8 +204,8 @@ class LanguagePolicy(nn.Module):
         found, _ = self._decode(tokens[:, :-1], attention[:, :-1])
         return found[:, -length:]
 
-    def _hidden_of(self, packed: Packed) -> Tensor:
-        """States before each completion token, of all sequences in one."""
+    def _read_tree(self, packed: Packed) -> Tensor:
+        """The state after each token of a tree."""
         decoder = getattr(self._inner, self._inner.base_model_prefix)
         bias = torch.zeros(packed.sees.shape, dtype=self._head.weight.dtype, device=self.device)
         bias.masked_fill_(~packed.sees, torch.finfo(bias.dtype).min)
@@ -211,19 +216,32 @@ class LanguagePolicy(nn.Module):
                 position_ids=packed.positions[None],
                 use_cache=False,
             )
-        return found.last_hidden_state[0][packed.places]  # type: ignore[no-any-return]
+        return found.last_hidden_state[0]  # type: ignore[no-any-return]
 
-    def _hidden_with_shared_prompts(
+    def _states_of_tree(
         self, tokens: Tensor, attention: Tensor, length: int, samples: int
-    ) -> Tensor:
-        """States before each completion token; slopes flow back through what the samples share."""
+    ) -> tuple[Tensor, Tensor]:
+        """States, and which of them comes before each completion token (sequences, time).
+
+        Slopes flow back through what the samples share.
+        """
         prompt = tokens.shape[1] - length
         shared = common_beginning(tokens[::samples, :prompt], attention[::samples, :prompt])
         packed = pack(tokens, attention, length, samples, shared)
         if packed is not None:
-            return self._hidden_of(packed)
+            return self._read_tree(packed), packed.places
         if self._shards is not None:  # one pass in every process, whatever its prompts share
-            return self._hidden_of_each(tokens, attention, length)
+            found = self._hidden_of_each(tokens, attention, length)
+        else:
+            found = self._hidden_with_shared_prompts(tokens, attention, length, samples)
+        places = torch.arange(found[..., 0].numel(), device=found.device)
+        return found.flatten(0, 1), places.view(found.shape[:2])
+
+    def _hidden_with_shared_prompts(
+        self, tokens: Tensor, attention: Tensor, length: int, samples: int
+    ) -> Tensor:
+        """States before each completion token, every prompt read once, every completion alone."""
+        prompt = tokens.shape[1] - length
         last, memory, read = self.read_prompts(
             tokens[::samples, :prompt], attention[::samples, :prompt]
         )

@@ -30,9 +30,10 @@ class Sampling:
 def choose(
     logits: Tensor, draws: Tensor, sampling: Sampling
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """A token of each row, its log-probability as sampled and as the model's own, the entropy.
+    """Tokens (rows, draws), their log-probabilities as sampled and as the model's own, entropies.
 
-    The entropy is that of the model's own distribution, whatever the temperature.
+    Each of a row's `draws` picks a token of its own. The entropy (rows,) is that of the model's own
+    distribution, whatever the temperature.
     """
     plain = logits.log_softmax(dim=-1)
     if not bool(plain.isfinite().any(dim=-1).all()):
@@ -40,8 +41,8 @@ def choose(
             "the language model puts out NaN or infinity instead of logits: its weights are lost."
         )
     if sampling.greedy:
-        best, tokens = plain.max(dim=-1)
-        return tokens, torch.zeros_like(best), best, torch.zeros_like(best)
+        best, tokens = (found[:, None].expand_as(draws) for found in plain.max(dim=-1))
+        return tokens, torch.zeros_like(best), best, torch.zeros_like(best[:, 0])
     probabilities = plain.exp()
     # A token that is impossible adds nothing, though its logarithm is infinite.
     entropies = -(probabilities * plain.clamp(min=LOWEST)).sum(dim=-1)
@@ -54,10 +55,8 @@ def choose(
     total = reached[:, -1:]
     # Below the total by at least one digit: otherwise rounding could pick a token of probability 0.
     aims = torch.minimum(draws * total, torch.nextafter(total, torch.zeros_like(total)))
-    tokens = torch.searchsorted(reached, aims, right=True).squeeze(1)
-    picked = tokens[:, None]
-    chosen, own = (array.gather(1, picked).squeeze(1) for array in (logs, plain))
-    return tokens, chosen, own, entropies
+    tokens = torch.searchsorted(reached, aims, right=True)
+    return tokens, logs.gather(1, tokens), plain.gather(1, tokens), entropies
 
 
 def _nucleus(logs: Tensor, top_p: float) -> Tensor:

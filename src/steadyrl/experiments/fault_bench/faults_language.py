@@ -20,7 +20,7 @@ COMMON: Mapping[str, Any] = {
     "epochs": 2,
     "minibatch_size": 128,
     "micro_batch_size": 64,
-    "learning_rate": 3e-4,
+    "warm_up": 3,
 }
 
 PATIENTS: Mapping[str, Mapping[str, Any]] = {
@@ -29,6 +29,7 @@ PATIENTS: Mapping[str, Mapping[str, Any]] = {
         "prompts_per_update": 256,
         "samples_per_prompt": 1,
         "advantage": "gae",
+        "learning_rate": 3e-4,
         "kl": "reward",
         "kl_weight": 0.02,
     },
@@ -37,6 +38,7 @@ PATIENTS: Mapping[str, Mapping[str, Any]] = {
         "prompts_per_update": 32,
         "samples_per_prompt": 8,
         "advantage": "group",
+        "learning_rate": 1e-4,  # at 3e-4 it does not learn
         "kl": "loss",
         "kl_weight": 0.02,
     },
@@ -58,6 +60,17 @@ FAULTS: tuple[Fault, ...] = (
         family="optimisation",
         causes=("C241",),
         settings=values("learning_rate", 3e-3, 1e-2, 5e-2),
+        patients=EVERYWHERE,
+    ),
+    Fault(
+        name="rate-at-once",
+        family="optimisation",
+        causes=("C282", "C241"),
+        settings=(
+            {"warm_up": 0, "learning_rate": 6e-4},
+            {"warm_up": 0, "learning_rate": 1e-3},
+            {"warm_up": 0, "learning_rate": 2e-3},
+        ),
         patients=EVERYWHERE,
     ),
     Fault(
@@ -256,8 +269,6 @@ HEALTHY: Mapping[str, Mapping[str, Any]] = {
     "plain": {},
     "one-epoch": {"epochs": 1},
     "four-epochs": {"epochs": 4},
-    "gentle": {"learning_rate": 1e-4},
-    "brisk": {"learning_rate": 6e-4},
     "no-reference": {"kl": "none"},
     "clip-higher": {"clip_high": 0.28},
     "entropy-bonus": {"entropy_weight": 0.003},
@@ -276,6 +287,10 @@ SUITE = Suite(
     first_healthy_seed=4000,
     first_faulty_seed=1000,
     special=(
+        ("ppo-sums", "gentle", {"learning_rate": 1e-4}),
+        ("ppo-sums", "brisk", {"learning_rate": 4e-4}),
+        ("grpo-sums", "gentle", {"learning_rate": 5e-5}),
+        ("grpo-sums", "brisk", {"learning_rate": 1.5e-4}),
         ("ppo-sums", "replay", REPLAY),
         ("ppo-sums", "replay-uniform", {**REPLAY, "replay.priority": "uniform"}),
     ),

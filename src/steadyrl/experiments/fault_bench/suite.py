@@ -7,9 +7,10 @@ the development cases only (docs/fault-bench.md says how far that has been kept)
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from steadyrl.core.errors import ConfigError
 from steadyrl.core.presets import parse_config
 from steadyrl.core.run_config import RunConfig
 
@@ -98,6 +99,23 @@ class Suite:
     special: tuple[tuple[str, str, Mapping[str, Any]], ...] = ()
     # Language models begin from one and the same warm start, made once.
     one_warm_start: bool = False
+
+    def of_family(self, family: str) -> Suite:
+        """Its faults (by a part of the family's name) and plain healthy runs of their patients."""
+        faults = tuple(fault for fault in self.faults if family in fault.family)
+        if not faults:
+            known = ", ".join(dict.fromkeys(fault.family for fault in self.faults))
+            raise ConfigError(
+                f"no family '{family}' in the suite {self.name}. Use one of: {known}."
+            )
+        concerned = {patient for fault in faults for patient in fault.patients}
+        return replace(
+            self,
+            faults=faults,
+            patients={name: p for name, p in self.patients.items() if name in concerned},
+            healthy={"plain": self.healthy["plain"]},
+            special=tuple(s for s in self.special if s[0] in concerned and family in s[1]),
+        )
 
     def healthy_case(
         self, patient: str, seed: int, variant: str = "plain", **settings: Any

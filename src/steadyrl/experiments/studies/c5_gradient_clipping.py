@@ -22,7 +22,7 @@ from steadyrl.maths.statistics import Estimate, median_interval
 
 SAMPLES = 6_144
 NORMS: tuple[float | None, ...] = (None, 2.0, 1.0, 0.5)
-RATES: Mapping[str, float] = {"usual rate": 3e-4, "rate that is too high": 2e-3}
+RATES: Mapping[str, float] = {"usual rate": 1e-4, "rate that is too high": 1e-3}
 MARGIN = 0.02  # a gain below two points of accuracy is none
 COMMON: Mapping[str, Any] = {
     "advantage": "group",
@@ -103,7 +103,8 @@ STUDY = Study(
     question="Does clipping the gradient at a norm of 1 end with a higher held-out score than no "
     "clipping, and is it not beaten by 2 or 0.5?",
     setup=f"{SETUP} GRPO, 32 prompts of 8 samples, two epochs of minibatches of 128, AdamW, "
-    f"{SAMPLES:,} samples; at the usual learning rate of 3e-4 and at one that is too high (2e-3).",
+    f"{SAMPLES:,} samples; at a learning rate of 1e-4, at which it learns, and at one that is too "
+    "high (1e-3).",
     rule="At each rate: yes if a norm of 1 is clearly better than none (mean difference by seed, "
     "sign flips, 5 %) and clearly worse than no other norm; no if another is clearly better or the "
     "gain over none is clearly below two points; open otherwise. Confirmed if yes at both, depends "

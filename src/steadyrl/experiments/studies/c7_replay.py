@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,16 @@ AXES = ("samples", "gradient samples", "seconds")
 TASKS = ("CartPole", "two-digit sums")
 MARGINS: Mapping[str, float] = {"CartPole": 10.0, "two-digit sums": 0.02}
 TEXT_SAMPLES = 4_800
+OF_PRESET = (
+    "prompts_per_update",
+    "samples_per_prompt",
+    "advantage",
+    "kl",
+    "kl_weight",
+    "learning_rate",
+    "warm_up",
+    "replay",
+)
 
 Floats = NDArray[np.float64]
 
@@ -108,20 +118,45 @@ def run(folder: Path, seeds: int, quick: bool, executor: Executor, say: Say) -> 
     )
     verdict, because = decide(gaps)
     figures = {", ".join(key): [g.value, g.low, g.high] for key, g in gaps.items()}
-    return StudyResult(verdict, because, head, rows, {"gaps": without_nan(figures)})
+    drawn = [_chart(task, axis, curves, numbers) for task in TASKS for axis in AXES[:2]]
+    return StudyResult(verdict, because, head, rows, {"gaps": without_nan(figures)}, curves=drawn)
 
 
 def decide(gaps: Mapping[tuple[str, str, str], Estimate]) -> tuple[Conclusion, str]:
     """By whether replay is clearly better than no replay, and than as many epochs; see the rule."""
     asked = [(task, arm, other) for task in TASKS for arm in RIVALS for other in (OFF, RIVALS[arm])]
     answers = {key: _better(gaps[key], MARGINS[key[0]]) for key in asked}
-    words = {"yes": "better than", "no": "not better than", "open": "perhaps better than"}
-    said = "; ".join(
-        f"{task}: {arm} is {words[answer]} {other} "
-        f"({gaps[task, arm, other]:+.{3 if MARGINS[task] < 1 else 1}f})"
-        for (task, arm, other), answer in answers.items()
-    )
-    return together(answers.values()), f"Per generated sample. {said}."
+    words: Mapping[Decided, str] = {
+        "yes": "Clearly better per generated sample",
+        "no": "Clearly no better",
+        "open": "Open",
+    }
+    said = {
+        answer: [
+            f"{task}, {arm} against {other} "
+            f"({gaps[task, arm, other]:+.{3 if MARGINS[task] < 1 else 1}f})"
+            for (task, arm, other), found in answers.items()
+            if found == answer
+        ]
+        for answer in words
+    }
+    told = [f"{words[answer]}: {'; '.join(parts)}." for answer, parts in said.items() if parts]
+    return together(answers.values()), " ".join(told)
+
+
+def _chart(
+    task: str, axis: str, curves: Mapping[tuple[str, str, int], Curve], seeds: Sequence[int]
+) -> dict[str, Any]:
+    """Every arm's median over the seeds, evaluation by evaluation."""
+    series = []
+    for arm in ARMS:
+        found = [curves[task, arm, seed] for seed in seeds]
+        length = min(len(curve.scores) for curve in found)
+        x = np.median([curve.reached[axis][:length] for curve in found], axis=0)
+        y = np.median([curve.scores[:length] for curve in found], axis=0)
+        series.append({"name": arm, "x": x.tolist(), "y": y.tolist()})
+    about = f"median of {len(seeds)} seeds"
+    return {"title": f"{task}, score by {axis}", "about": about, "x": axis, "series": series}
 
 
 def read_curve(path: Path) -> Curve:
@@ -158,9 +193,7 @@ def _trial(folder: Path, task: str, arm: str, seed: int, *, quick: bool) -> Tria
     epochs = EPOCHS.get(arm, 1)
     if task == "two-digit sums":
         config = load_config(f"language/{preset}").plain()
-        names = ("prompts_per_update", "samples_per_prompt", "advantage", "kl", "kl_weight")
-        settings: dict[str, Any] = {name: config[name] for name in (*names, "replay")}
-        settings |= {"epochs": epochs, "learning_rate": config["learning_rate"]}
+        settings: dict[str, Any] = {name: config[name] for name in OF_PRESET} | {"epochs": epochs}
         return language_trial(folder, f"{task} {arm}", seed, TEXT_SAMPLES, settings, quick=quick)
     changes: dict[str, Any] = {"seed": seed, "epochs": epochs}
     if quick:

@@ -25,6 +25,7 @@ class StudyResult:
     rows: Sequence[Sequence[str]]
     figures: Mapping[str, Any] = field(default_factory=dict)
     notes: Sequence[str] = ()
+    curves: Sequence[Mapping[str, Any]] = ()  # charts: title, about, x, series of name, x and y
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -45,6 +45,7 @@ CAUSE = Cause(
         "D143",
         "D144",
         "D146",
+        "D156",
     ),
     evidence_for="Updates that lower their own objective, time after time.",
     evidence_against="None.",

@@ -32,7 +32,7 @@ CAUSE = Cause(
     id="C246",
     name="entropy-weight-too-high",
     explanation="The entropy bonus outweighs the advantages: the policy is paid for being random.",
-    explains=("D105", "D113", "D144", "D011", "D009", "D109", "D142", "D146"),
+    explains=("D105", "D113", "D144", "D011", "D009", "D109", "D142", "D146", "D156"),
     evidence_for="A policy that stays random with a large entropy weight.",
     evidence_against="A small entropy weight.",
     would_decide="A fork with entropy_weight = 0.01.",

@@ -16,7 +16,7 @@ CAUSE = Cause(
     name="mask-wrong",
     explanation="Prompts or padding are trained, or the end of completions is not: a mask shifted "
     "by one, or a padding token that is also the end of text.",
-    explains=("D151", "D141", "D142", "D143", "D144", "D146", "D149", "D009", "D011"),
+    explains=("D151", "D141", "D142", "D143", "D144", "D146", "D156", "D149", "D009", "D011"),
     evidence_for="A violated invariant: on correct code it holds exactly, whatever the settings.",
     evidence_against="None.",
     would_decide="It is decided: print one completion's tokens beside its mask.",

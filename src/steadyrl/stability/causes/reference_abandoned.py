@@ -10,7 +10,7 @@ FIRM = 0.1
 def weigh(case: Case) -> Weight:
     """Distance from the reference or a lost reward, and how hard the reference pulls."""
     left = case.found("D142")
-    finding = left or case.found("D148", "D146", "D009")
+    finding = left or case.found("D148", "D146", "D156", "D009")
     if finding is None or (not case.window.has("language.length_mean") and left is None):
         return Weight(0.0)
     where, pull = case.setting("kl"), case.setting("kl_weight")
@@ -30,7 +30,7 @@ CAUSE = Cause(
     name="reference-abandoned",
     explanation="Updates lead further than the rewards can justify, and nothing, or too little, "
     "ties the model to where it came from.",
-    explains=("D142", "D146", "D148", "D009"),
+    explains=("D142", "D146", "D156", "D148", "D009"),
     evidence_for="A growing distance from the reference; no KL term, or a weak one.",
     evidence_against="A KL term that pulls firmly.",
     would_decide="A fork with kl_weight = 0.1, or with a tenth of the learning rate.",

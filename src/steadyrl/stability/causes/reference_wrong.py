@@ -16,7 +16,7 @@ CAUSE = Cause(
     name="reference-wrong",
     explanation="The reference is not a frozen copy of the model that training began with: it was "
     "loaded from elsewhere, copied too late, or shares its weights with the policy.",
-    explains=("D152", "D153", "D142", "D146", "D148", "D009"),
+    explains=("D152", "D153", "D142", "D146", "D156", "D148", "D009"),
     evidence_for="A distance that is not 0 at the start, or 0 for ever.",
     evidence_against="None.",
     would_decide="It is decided: compare the weights of both, by value and by identity.",

@@ -19,7 +19,7 @@ def weigh(case: Case) -> Weight:
     if gap and "language.sampling_gap" in gap.evidence:
         return Weight(0.92, (gap.message, *reasons))
     cold = (temperature or 1.0) < 1.0 or (top_p or 1.0) < 1.0
-    finding = case.found("D143" if cold else "D144") or case.found("D011", "D146", "D009")
+    finding = case.found("D143" if cold else "D144") or case.found("D011", "D146", "D156", "D009")
     if finding is None:
         return Weight(0.0)
     certain = finding.rule in ("D143", "D144")
@@ -32,7 +32,7 @@ CAUSE = Cause(
     explanation="Tokens are drawn from a narrower or wider distribution than the one whose "
     "probabilities are trained: what is tried is not what the policy would do, and the ratios do "
     "not know.",
-    explains=("D149", "D143", "D144", "D011", "D146", "D009"),
+    explains=("D149", "D143", "D144", "D011", "D146", "D156", "D009"),
     evidence_for="A temperature other than 1 or a top_p below 1, with a gap of log-probabilities.",
     evidence_against="None.",
     would_decide="A fork with temperature = 1 and top_p = 1.",

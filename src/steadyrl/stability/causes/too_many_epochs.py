@@ -33,7 +33,7 @@ CAUSE = Cause(
     name="too-many-epochs",
     explanation="Later epochs optimise a surrogate that no longer resembles the return: the "
     "policy drifts far from the one that acted.",
-    explains=("D102", "D103", "D104", "D106", "D009", "D011", "D142", "D144", "D146"),
+    explains=("D102", "D103", "D104", "D106", "D009", "D011", "D142", "D144", "D146", "D156"),
     evidence_for="KL that grows epoch by epoch; many epochs.",
     evidence_against="Few epochs; a large KL in the first one.",
     would_decide="A fork with 10 epochs, or with target_kl = 0.02.",
