@@ -31,6 +31,7 @@ from steadyrl.experiments.fault_bench.bench import (
     share,
     summarise,
 )
+from steadyrl.experiments.fault_bench.language_substitutions import LANGUAGE_SUBSTITUTIONS
 from steadyrl.experiments.fault_bench.substitutions import SUBSTITUTIONS
 from steadyrl.experiments.fault_bench.suite import BenchCase, Suite
 from steadyrl.experiments.trials import Outcome, Trial, is_done
@@ -41,6 +42,7 @@ from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.window import Window
 from steadyrl.store.reader import RunReader
 from steadyrl.store.writer import RunWriter
+from tests.unit.small_language import small_config
 
 Make = Callable[..., DDPGConfig]
 
@@ -366,3 +368,16 @@ def test_one_family_of_faults_comes_with_plain_controls_of_its_patients() -> Non
     assert {case.patient for case in suite.healthy_cases(1)} == {"ppo-replay"}
     with pytest.raises(ConfigError, match="no family 'none such' in the suite on-policy"):
         SUITES["on-policy"].of_family("none such")
+
+
+@pytest.mark.parametrize("advantage", ["gae", "group"])
+@pytest.mark.parametrize("name", LANGUAGE_SUBSTITUTIONS)
+def test_a_language_model_trains_with_each_of_its_code_faults(name: str, advantage: str) -> None:
+    config = small_config(
+        total_samples=32, advantage=advantage, kl="loss", kl_weight=0.02, micro_batch_size=8
+    )
+    with SUBSTITUTIONS[name](1.0):
+        steps = list(prepare(config).steps)
+    assert len(steps) == 2
+    if name in {"prompt-trained", "mask-off-by-one", "pad-is-end"}:
+        assert max(step.signals["language.mask_error"] for step in steps) > 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 from contextlib import closing
@@ -116,3 +117,23 @@ def test_each_worker_gets_its_share_of_the_threads(tmp_path: Path) -> None:
 def test_an_engine_that_cannot_be_is_refused(settings: dict[str, object], complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint):
         make_executor(**settings)  # type: ignore[arg-type]
+
+
+def stop_between_runs(parent: int, folder: Path) -> None:
+    executor_module._begin_worker(1, parent)
+    os.kill(os.getpid(), signal.SIGTERM)
+    (folder / "alive").touch()
+    with pytest.raises(KeyboardInterrupt):
+        executor_module._work_unless_stopped(partial(leave_a_mark, folder=folder), "begun")
+
+
+def test_a_worker_that_is_told_to_stop_between_two_runs_lives_and_begins_no_other(
+    tmp_path: Path,
+) -> None:
+    """Killed there, it might hold a lock that the others wait for."""
+    context = multiprocessing.get_context("spawn")
+    worker = context.Process(target=stop_between_runs, args=(os.getpid(), tmp_path))
+    worker.start()
+    worker.join()
+    assert worker.exitcode == 0
+    assert [file.name for file in tmp_path.iterdir()] == ["alive"]

@@ -206,9 +206,20 @@ def _begin_worker(threads: int, parent: int) -> None:
     if sys.platform == "linux":  # elsewhere a killed parent leaves workers to finish their item
         ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGTERM)
     _WORKER["parent"] = parent
+    signal.signal(signal.SIGTERM, _stop_between_runs)
 
 
 _WORKER: dict[str, int] = {"parent": 0, "stopped": 0}
+
+
+def _stop_between_runs(_signal: int, _frame: object) -> None:
+    """Begin nothing more (a run that is under way hears the signal itself).
+
+    Dying here could leave a lock of the pool's taken, and the other workers would wait for ever.
+    """
+    if os.getppid() != _WORKER["parent"]:
+        os._exit(1)
+    _WORKER["stopped"] = 1
 
 
 def _work_unless_stopped(work: Callable[[Item], object], item: Item) -> None:

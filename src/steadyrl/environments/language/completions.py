@@ -83,7 +83,8 @@ class Completions:
         rows = slice(start, stop)
         longest = max(int(self.mask[rows].sum(dim=1).max()), 1)
         prompt = self.tokens.shape[1] - self.mask.shape[1]
-        columns = slice(prompt - int(self.prompt_lengths[rows].max()), prompt + longest)
+        # Not before the first column, though a faulty mask may reach into the prompts.
+        columns = slice(max(prompt - int(self.prompt_lengths[rows].max()), 0), prompt + longest)
         whole = start % self.samples_per_prompt == 0 and stop % self.samples_per_prompt == 0
         return Completions(
             tokens=self.tokens[rows, columns],
