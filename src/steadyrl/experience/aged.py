@@ -108,25 +108,30 @@ class AgedExperience:
         slots = self._choose(count, generator)
         shares = self._tree[slots] / self._tree.total if count else np.zeros(0)
         weights = sampling_weights(shares, len(self), self.beta) if count else shares
-        self._uses[slots] += 1
+        uses = self._uses[slots] + 1
+        self._uses[slots] = uses
         self.drawn += count
         drawn = Drawn(
             slots=slots,
             items={name: rows[slots] for name, rows in self._fields.items()},
             weights=weights,
             ages=now - self._births[slots],
-            uses=self._uses[slots].copy(),
+            uses=uses,
         )
-        self._drop(slots[self._uses[slots] >= limits.reuse], "dropped_worn")
+        worn = uses >= limits.reuse
+        if worn.any():
+            self._drop(slots[worn], "dropped_worn")
         return drawn
 
     def learn(self, slots: Indices, worths: Array) -> None:
         """Items are drawn in proportion to worth^alpha from now on; those that left stay away."""
         there = self._there[slots]
-        slots, worths = slots[there], np.abs(worths[there]).astype(np.float64)
+        if not there.all():
+            slots, worths = slots[there], worths[there]
         if len(slots):
+            worths = np.abs(worths, dtype=np.float64)
             self._worths[slots] = worths
-            self._set_priorities(slots)
+            self._tree.set(slots, self._priorities(worths))
 
     def set_alpha(self, alpha: float) -> None:
         """How far priorities count from now on, for the items that are there too."""
@@ -146,7 +151,7 @@ class AgedExperience:
     def mispriced(self, slots: Indices, worths: Array) -> float:
         """The share of these items, as far as they are there, that another priority holds for."""
         there = self._there[slots]
-        wanted = (np.abs(worths[there]).astype(np.float64) + SMALLEST_WORTH) ** self.alpha
+        wanted = self._priorities(np.abs(worths[there]).astype(np.float64))
         wrong = ~np.isclose(self._tree[slots[there]], wanted, rtol=1e-9, atol=0.0)
         return float(wrong.mean()) if there.any() else 0.0
 
@@ -201,7 +206,10 @@ class AgedExperience:
         return chosen
 
     def _set_priorities(self, slots: Indices) -> None:
-        self._tree.set(slots, (self._worths[slots] + SMALLEST_WORTH) ** self.alpha)
+        self._tree.set(slots, self._priorities(self._worths[slots]))
+
+    def _priorities(self, worths: Array) -> Array:
+        return (worths + SMALLEST_WORTH) ** self.alpha
 
     def _leave(self, until: int, reason: str) -> None:
         """Items numbered below `until` are gone."""

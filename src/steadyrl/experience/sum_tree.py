@@ -62,9 +62,9 @@ class SumTree:
         for level in reversed(self._levels):
             rows = level[nodes]
             sums = rows.cumsum(axis=1)
-            inside = np.count_nonzero(sums <= remaining[:, None], axis=1)
-            past = inside == FAN  # rounding left a remainder past all of them: the last that counts
-            if past.any():
+            inside = (sums > remaining[:, None]).argmax(axis=1)
+            past = sums[:, -1] <= remaining
+            if past.any():  # rounding left a remainder past all of them: the last that counts
                 inside[past] = FAN - 1 - (rows[past, ::-1] > 0).argmax(axis=1)
             nodes = nodes * FAN + inside
             if level is not self._levels[0]:
