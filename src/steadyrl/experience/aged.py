@@ -162,11 +162,9 @@ class AgedExperience:
     def retire(self, now: int, limits: Limits) -> None:
         """Let go of what may not be drawn any more."""
         self._leave(self.added - limits.capacity, "dropped_for_room")
-        alive = range(self._first, self.added)
-        stale = bisect_left(
-            alive, now - limits.staleness, key=lambda item: self._births[item % self.capacity]
-        )
-        self._leave(self._first + stale, "dropped_stale")
+        alive, oldest = range(self._first, self.added), now - limits.staleness
+        if alive and self._born(alive[0]) < oldest:
+            self._leave(alive[bisect_left(alive, oldest, key=self._born) - 1] + 1, "dropped_stale")
         if limits.reuse < self._reuse_limit:
             self._drop(np.flatnonzero(self._there & (self._uses >= limits.reuse)), "dropped_worn")
         self._reuse_limit = limits.reuse
@@ -210,6 +208,9 @@ class AgedExperience:
 
     def _priorities(self, worths: Array) -> Array:
         return (worths + SMALLEST_WORTH) ** self.alpha
+
+    def _born(self, item: int) -> int:
+        return int(self._births[item % self.capacity])
 
     def _leave(self, until: int, reason: str) -> None:
         """Items numbered below `until` are gone."""

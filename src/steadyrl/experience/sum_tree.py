@@ -55,8 +55,9 @@ class SumTree:
         They come in ascending order.
         """
         remaining = (np.arange(count) + generator.random(count)) * (self.total / count)
-        last = np.searchsorted(self._sums, self._sums[-1])
-        nodes: Indices = np.searchsorted(self._sums, remaining, side="right").clip(max=last)
+        nodes: Indices = self._sums.searchsorted(remaining, side="right")
+        if count and (nodes[-1] == len(self._top) or not self._top[nodes[-1]]):  # by rounding
+            nodes = nodes.clip(max=self._sums.searchsorted(self._sums[-1]))
         remaining -= self._sums[nodes] - self._top[nodes]
         each = np.arange(count)
         for level in reversed(self._levels):
