@@ -15,7 +15,7 @@ from steadyrl.core.records import Evidence, Finding, Intervention
 from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.against_others import against_others
 from steadyrl.stability.diagnose import undecided
-from steadyrl.stability.enough import READABLE, doubts, missing_steps
+from steadyrl.stability.enough import READABLE, doubts, missing_steps, not_learned
 from steadyrl.stability.limits import SETS
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.prescribe import prescriptions
@@ -212,6 +212,8 @@ def _judged(
     how = standing(window)
     if isinstance(config, ForeignConfig):
         said |= against_others(monitor, config, how, said["doubts"])
+    elif how.learned == "no" and said["status"] == "finished" and config.is_a("acts"):
+        said["doubts"] = [*said["doubts"], *not_learned(how)]  # silence is not health
     gone = _passed(monitor, said["status"])
     window.ended = False
     diagnoses = monitor.diagnose(probes, without=gone & OF_THE_RETURN)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from steadyrl.core.errors import RunNotFound
 from steadyrl.core.presets import parse_config
 from steadyrl.core.records import Evidence
 from steadyrl.judging import judge, judged, open_run
+from steadyrl.stability.detectors import DEFAULT, no_progress
 from steadyrl.stability.monitor import Monitor
 from steadyrl.store.foreign.mapping import built_in, names_of_settings
 from steadyrl.store.foreign.run import ForeignRun
@@ -207,3 +209,18 @@ def test_a_recorded_finding_that_the_steps_do_not_show_comes_after_those_that_th
 ) -> None:
     verdict = judge(recorded(tmp_path / "run", SICK, found("D001"), found("D005")))
     assert [finding.rule for finding in verdict.findings] == ["D005", "D001"]
+
+
+def test_a_run_of_ours_that_learned_nothing_is_not_called_healthy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the rule about it, which has limits of its own, says on the way."""
+    rule = replace(no_progress.RULE, detect=lambda _window, _limits: None)
+    quiet = tuple(rule if r.id == "D011" else r for r in DEFAULT)
+    monkeypatch.setattr("steadyrl.stability.limits.DEFAULT", quiet)
+    returns = [5.0 + i % 3 for i in range(60)]
+    still = trace(eval__return_mean=returns, rollout__return_mean=returns)
+    verdict = judge(recorded(tmp_path / "run", still))
+    assert (verdict.standing.learned, verdict.findings) == ("no", [])
+    assert verdict.headline == "cannot tell"
+    assert "not clearly better" in verdict.sentence
