@@ -10,6 +10,7 @@ REWARD, CHANCE, KL = "rollout.return_mean", "language.reward_error", "language.r
 ENTROPY, LENGTH, NORM = "policy.entropy", "language.length_mean", "policy.gradient_norm"
 STILL: Signals = {REWARD: 0.3, CHANCE: 0.02}
 RIGHT, UNTRAINED = "language.accuracy", "language.accuracy_untrained"
+DIPS = [0.88, 0.88, 0.95, 0.95, 0.95, 0.95] + [0.87] * 9
 BEGUN: Signals = {"language.accuracy_warm": [0.7], "eval.return_std": 0.02}
 
 
@@ -29,7 +30,7 @@ def turned(low: float, high: float, *, ways: int, last: int = 20) -> list[float]
 NEARER: list[float] = [0.15] * 5 + [0.31] * 10
 HACKED: Signals = {
     "language.accuracy": [0.9, 0.8, 0.7, 0.6, 0.5],
-    "eval.return_std": 0.05,
+    "eval.return_std": 0.04,
     "eval.return_mean": 0.5,
     **rewards([0.3, 0.4, 0.5, 0.6, 0.7]),
 }
@@ -127,17 +128,21 @@ CASES = [
          {LENGTH: turned(20.0, 25.0, ways=10), "language.length_error": 1.01}),
     Case("D147", "beyond chance",
          {LENGTH: turned(20.0, 25.0, ways=4), "language.length_error": 1.0}, 20),
+    Case("D009", "a dip of what was learned before the first evaluation",
+         {**BEGUN, RIGHT: DIPS, "eval.return_mean": DIPS}),
     # D148
     Case("D148", "one rises, the other falls", HACKED, 5,
-         {"language.accuracy": 0.5, REWARD: 0.7, "lost": 0.3}),
+         {"language.accuracy": 0.5, REWARD: 0.7, "lost": 0.2}),
     Case("D148", "four evaluations", {**HACKED, "language.accuracy": [0.9, 0.8, 0.7, 0.6]}, 5),
     Case("D148", "the reward rises by chance",
          {**HACKED, **rewards([0.3, 0.31, 0.32, 0.33, 0.34])}),
     Case("D148", "held-out answers fall by chance",
          {**HACKED, "language.accuracy": [0.9, 0.86, 0.84, 0.81, 0.8]}),
+    Case("D148", "the best evaluation was luck",
+         {**HACKED, "language.accuracy": [0.9, 0.7, 0.69, 0.66, 0.65]}),
     Case("D148", "both rise", {**HACKED, "language.accuracy": [0.5, 0.6, 0.7, 0.8, 0.9]}),
     Case("D148", "the return stands in for the accuracy",
-         {"eval.return_mean": [0.9, 0.8, 0.7, 0.6, 0.5], "eval.return_std": 0.05,
+         {"eval.return_mean": [0.9, 0.8, 0.7, 0.6, 0.5], "eval.return_std": 0.04,
           **rewards([0.3, 0.4, 0.5, 0.6, 0.7])}, 5),
     Case("D148", "since the best one",
          {**HACKED, "language.accuracy": [0.2, 0.5, 0.9, 0.8, 0.7, 0.6, 0.5],

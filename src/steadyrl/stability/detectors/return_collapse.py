@@ -10,6 +10,7 @@ from steadyrl.core.numbers import amount
 from steadyrl.maths.robust import median, page_hinkley_drop
 from steadyrl.stability.bands import Band
 from steadyrl.stability.course import FEWEST
+from steadyrl.stability.rewards import RIGHT, start_accuracy
 from steadyrl.stability.rules import Detector, Sighting
 from steadyrl.stability.window import (
     EPISODES,
@@ -38,7 +39,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     band = bands(window, limits).get(name)
     if band is None or not (returns[-recent:] < band.low).all():
         return None
-    start, best = _gain(returns)
+    start, best = _gain(window, returns)
     fall = page_hinkley_drop(returns, slack=0.5)
     if fall < limits["fall"]:
         return None
@@ -53,16 +54,21 @@ def bands(window: Window, limits: Mapping[str, float]) -> Mapping[str, Band]:
     returns = returns_of(window, name)
     if name == TRAINING_RETURN or len(returns) < limits["evaluations"] + 3:
         return {}
-    start, best = _gain(returns)
+    start, best = _gain(window, returns)
     noise = evaluation_noise(window)
     if best <= start or best - start <= limits["gain_over_noise"] * noise:
         return {}
     return {name: Band(low=best - limits["lost"] * (best - start))}
 
 
-def _gain(returns: Floats) -> tuple[float, float]:
-    """Where evaluations began, and the best of them but one."""
-    return median(returns[:2]), float(np.sort(returns)[-2])
+def _gain(window: Window, returns: Floats) -> tuple[float, float]:
+    """Where it began, and the best evaluation but one."""
+    start = median(returns[:2])
+    # A language model may have learned most before its first evaluation. (Where a score is no
+    # share of right answers, the two cannot be compared.)
+    if window.first(RIGHT) == window.first("eval.return_mean") and start_accuracy(window) < start:
+        start = start_accuracy(window)
+    return start, float(np.sort(returns)[-2])
 
 
 def _of_episodes(window: Window, limits: Mapping[str, float]) -> Sighting | None:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from steadyrl.maths.robust import median, trend
-from steadyrl.stability.rewards import REWARD, reward_noise
+from steadyrl.stability.rewards import REWARD, accuracy_noise, reward_noise
 from steadyrl.stability.rules import Detector, Sighting
-from steadyrl.stability.window import Window, evaluation_noise
+from steadyrl.stability.window import Window
 
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
@@ -24,9 +24,10 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     held_out, rewards = held_out[best:], rewards[best:]
     if len(held_out) < limits["evaluations"]:
         return None
-    lost = float(held_out[0] - median(held_out[-3:]))
+    # By medians: the best of many evaluations is partly luck.
+    lost = median(held_out[:3]) - median(held_out[-3:])
     gained = median(rewards[-3:]) - median(rewards[:2])
-    if not lost > limits["over_noise"] * evaluation_noise(window, "eval.return_mean"):
+    if not lost > limits["lost_over_noise"] * accuracy_noise(window):
         return None
     if not gained > limits["over_noise"] * reward_noise(window):
         return None
@@ -51,8 +52,9 @@ RULE = Detector(
     false_alarms="Held-out problems of another kind than those trained on.",
     reads=("rollout.return_mean",),
     any_of=("language.accuracy", "eval.return_mean"),
-    limits={"evaluations": 5, "over_noise": 2.0, "p_value": 0.1},
-    calibrated_on="by reasoning, on made-up runs; not seen on a recorded run yet",
+    limits={"evaluations": 5, "over_noise": 2.0, "lost_over_noise": 3.0, "p_value": 0.1},
+    calibrated_on="24 healthy runs of study C5 (GRPO on a small model, seeds 720 to 725): with two "
+    "standard errors below the best evaluation it spoke on two of them, now on none",
     detect=detect,
     traits=("language",),
     references=("open-r1#373",),

@@ -20,7 +20,7 @@ function Frame({ title, home, live, children }) {
     addEventListener("keydown", pressed);
     return () => removeEventListener("keydown", pressed);
   }, []);
-  return html`<header class="top">${home ? html`<a class="brand" href=${home}>steadyrl</a>` : html`<span class="brand">steadyrl</span>`}<h1>${title}</h1>
+  return html`<header class="top">${home ? html`<a class="brand" href=${home}>steadyrl</a>` : html`<span class="brand">steadyrl</span>`}<h1>${title || "Reading"}</h1>
       ${live && html`<span class="live ${live === "live" ? "" : "lost"}" role="status">${live === "live" ? "● live" : "○ " + live}</span>`}
       <button type="button" aria-label="dark or light" title="dark or light (t)" onClick=${() => setTheme(!isDark())}>◐</button>
       <button type="button" aria-label="keys" title="keys (?)" onClick=${() => setHelp(!help)}>?</button></header>
