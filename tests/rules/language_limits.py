@@ -10,7 +10,7 @@ REWARD, CHANCE, KL = "rollout.return_mean", "language.reward_error", "language.r
 ENTROPY, LENGTH, NORM = "policy.entropy", "language.length_mean", "policy.gradient_norm"
 STILL: Signals = {REWARD: 0.3, CHANCE: 0.02}
 RIGHT, UNTRAINED = "language.accuracy", "language.accuracy_untrained"
-DIPS = [0.88, 0.88, 0.95, 0.95, 0.95, 0.95] + [0.87] * 9
+DIPS = [0.77, 0.82, 0.85, 0.84, 0.76, 0.74, 0.76, 0.77, 0.79, 0.79, 0.79]  # as recorded
 BEGUN: Signals = {"language.accuracy_warm": [0.7], "eval.return_std": 0.02}
 
 
