@@ -31,6 +31,7 @@ from steadyrl.core.presets import parse_config
 from steadyrl.core.records import Diagnosis
 from steadyrl.core.run_config import RunConfig
 from steadyrl.environments.language import generation
+from steadyrl.nets.processes import leave
 from steadyrl.run import Observers, resume, train
 from steadyrl.stability.guard import Action
 
@@ -243,3 +244,4 @@ if __name__ == "__main__":
     from tests.unit import language_processes  # under its name, as scorers are looked up
 
     language_processes.run_all(Path(sys.argv[1]))
+    leave(0)

@@ -9,6 +9,8 @@ weights, or its shards of them.
 from __future__ import annotations
 
 import atexit
+import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -234,3 +236,18 @@ def joined(device: torch.device) -> Processes:
         PartialState(cpu=device.type == "cpu")
         atexit.register(distributed.destroy_process_group)
     return JoinedProcesses(PartialState().device, sharded=sharded)
+
+
+def leave(code: int) -> int:
+    """End one of several connected processes here and now; one alone goes on to its own end.
+
+    Threads of gloo abort a process now and then while the interpreter is torn down, and a launcher
+    takes that for a run that has failed. All that is registered for the end is done before.
+    """
+    if not distributed.is_initialized():
+        return code
+    atexit.unregister(distributed.destroy_process_group)
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
