@@ -10,6 +10,7 @@ from typing import Any
 from steadyrl.core.errors import StoreError
 from steadyrl.stability.causes import CAUSES
 from steadyrl.stability.detectors import DEFAULT
+from steadyrl.store.files import holds_keys
 from steadyrl.views.pages import Block, Page, items, rates, table, text
 
 NAME = "faults.json"
@@ -50,13 +51,7 @@ def fault_bench_page(place: Path) -> Page:
 
 def is_fault_bench(file: Path) -> bool:
     """Whether a file holds such results."""
-    if file.suffix != ".json" or not file.is_file():
-        return False
-    try:
-        found = json.loads(file.read_text("utf-8"))
-    except (OSError, ValueError):
-        return False
-    return isinstance(found, dict) and {"by_fault", "all"} <= found.keys()
+    return holds_keys(file, "by_fault", "all")
 
 
 def _page(found: Mapping[str, Any]) -> Page:

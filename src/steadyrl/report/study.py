@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from steadyrl.core.errors import StoreError
+from steadyrl.store.files import holds_keys
 from steadyrl.viewer.frame import write_page
 from steadyrl.views.pages import Page, chart, charts, items, table, text
 
@@ -63,10 +64,4 @@ def _page(about: Mapping[str, str], found: Mapping[str, Any]) -> Page:
 
 def is_study(file: Path) -> bool:
     """Whether a file holds such a result."""
-    if file.suffix != ".json" or not file.is_file():
-        return False
-    try:
-        found = json.loads(file.read_text("utf-8"))
-    except (OSError, ValueError):
-        return False
-    return isinstance(found, dict) and {"study", "verdict", "because", "head"} <= found.keys()
+    return holds_keys(file, "study", "verdict", "because", "head")

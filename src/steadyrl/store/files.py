@@ -213,3 +213,14 @@ class JsonLines:
         except ValueError:
             return None
         return record if self._is_record(record) else None
+
+
+def holds_keys(file: Path, *names: str) -> bool:
+    """Whether a file is a JSON object with all of these names."""
+    if file.suffix != ".json" or not file.is_file():
+        return False
+    try:
+        found = json.loads(file.read_text("utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(found, dict) and set(names) <= found.keys()
