@@ -316,6 +316,16 @@ def test_results_of_a_fault_bench_are_reported_from_their_file(
     assert page_data(page)["told"][0].startswith("3 of 4 faults that did harm were caught")
 
 
+def test_a_bench_that_repaired_nothing_has_no_empty_box_about_it(tmp_path: Path) -> None:
+    of_fault_bench(tmp_path)
+    file = tmp_path / "faults.json"
+    found = json.loads(file.read_text())
+    found["repair"] = {"prescribed": {"count": 0, "of": 0, "share": None}}
+    file.write_text(json.dumps(found))
+    titles = [block["title"] for block in fault_bench_page(file).blocks]
+    assert not any(title.startswith("Repaired") for title in titles)
+
+
 @pytest.mark.parametrize("kind", ["rescue", "ladder", "compare", "study", "faults"])
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"message": 1}', "not JSON"])
 def test_a_result_that_is_not_whole_is_named_and_nothing_breaks(

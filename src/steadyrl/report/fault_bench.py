@@ -56,7 +56,8 @@ def is_fault_bench(file: Path) -> bool:
 
 def _page(found: Mapping[str, Any]) -> Page:
     whole = found["all"]
-    repair = {n: rate for n, rate in found.get("repair", {}).items() if isinstance(rate, dict)}
+    tried = found.get("repair", {}).items()
+    repair = {name: rate for name, rate in tried if isinstance(rate, dict) and rate["of"]}
     suite = str(found.get("benchmark", "")).removeprefix("fault_bench").strip("_")
     return Page(
         kind="faults",
