@@ -50,8 +50,8 @@ RULE = Detector(
     reads=("language.accuracy", "eval.return_std"),
     limits={"evaluations": 2, "severe_evaluations": 5, "over_noise": 3.0, "half": 0.5},
     calibrated_on="the tiny recipe without warm-up of its rate, seed 5 (72.5 % to 17.5 %, back at "
-    "46.5 % after twelve updates: found at the second evaluation); the same with warm-up and two "
-    "SmolLM2 runs: quiet",
+    "46.5 % after twelve updates: found at the second evaluation). Six seeds of the recipe with "
+    "warm-up and 48 healthy runs of the bench, none of which it was set on: quiet",
     detect=detect,
     bands=bands,
     looks_back=True,
