@@ -33,6 +33,9 @@ def main() -> None:
     parser.add_argument(
         "--family", help="only this family's faults, and plain healthy runs of their patients"
     )
+    parser.add_argument("--first-seed", type=int, help="of the faults (default: the suite's)")
+    parser.add_argument("--first-healthy-seed", type=int, help="of the controls, likewise")
+    parser.add_argument("--name", default="", help="what the kept result's name ends in")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--output", type=Path, help="folder (default: runs/fault-bench-SUITE)")
     arguments = parser.parse_args()
@@ -46,6 +49,7 @@ def main() -> None:
     suite = SUITES[arguments.suite]
     if arguments.family:
         suite = suite.of_family(arguments.family)
+    suite = suite.on_seeds(arguments.first_seed, arguments.first_healthy_seed)
     judged = run_bench(
         suite,
         folder_of_runs,
@@ -68,7 +72,10 @@ def main() -> None:
         results["harm"] = harm_rate(judged, folder, executor=executor, say=say)
     results["seeds"] = {"faults": arguments.seeds, "healthy": arguments.healthy_seeds}
     results["seeds"] |= {"repaired": arguments.repair_seeds, "skipped": arguments.repair_skip}
-    name = f"fault_bench_{arguments.suite}{'_' + arguments.family if arguments.family else ''}"
+    first = {"faults": suite.first_faulty_seed, "healthy": suite.first_healthy_seed}
+    results["first_seeds"] = first
+    parts = ("fault_bench", arguments.suite, arguments.family, arguments.name)
+    name = "_".join(part for part in parts if part)
     conclude(name.replace("-", "_"), results, keep=not arguments.quick)
 
 

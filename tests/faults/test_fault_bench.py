@@ -50,6 +50,16 @@ Make = Callable[..., DDPGConfig]
 DDPG = SUITES["ddpg"]
 
 
+def test_the_same_cases_can_be_had_on_seeds_that_nobody_has_seen() -> None:
+    moved = DDPG.on_seeds(7000, None)
+    before, after = list(DDPG.faulty_cases(2)), list(moved.faulty_cases(2))
+    assert {case.seed for case in after} == {7000, 7001}
+    assert [(c.patient, c.fault, c.severity) for c in after] == [
+        (c.patient, c.fault, c.severity) for c in before
+    ]
+    assert list(moved.healthy_cases(2)) == list(DDPG.healthy_cases(2))
+
+
 @pytest.mark.parametrize("suite", SUITES.values(), ids=lambda suite: suite.name)
 def test_the_declared_list_is_large_enough_and_split(suite: Suite) -> None:
     assert len(suite.faults) >= (5 if suite.name == "cloning" else 12)

@@ -38,6 +38,7 @@ def _refused(arguments: list[str], output: Output) -> str:
         (["train", "ddpg/pendulum", "--tau", "2"], "it must be 1 or less"),
         (["train", "ddpg/pendulum", "--resume", "x"], "either CONFIG or --resume"),
         (["train", "--resume", "nowhere"], "nowhere: no run here"),
+        (["train", "ddpg/pendulum", "--output", "x", "--name", "y"], "either --output FOLDER or"),
         (["train", "ddpg/pendulum", "--environment.id", "Nope-v0"], "Nope"),
         (["train", "ddpg/pendulum", "--compute.device", "cuda:9"], "compute.device = 'cuda:9'"),
         (["presets", "ddpg/none"], "no preset 'ddpg/none'"),
@@ -150,8 +151,7 @@ def test_the_conclusion_shows_the_curve_the_verdict_and_the_report(
 ) -> None:
     file = tmp_path / "my.yaml"
     file.write_text(small_config().to_yaml())
-    name = ["--runs", str(tmp_path), "--name", "r"]
-    assert main(["train", str(file), "--quiet", *name]) == 0
+    assert main(["train", str(file), "--quiet", "--output", str(tmp_path / "r")]) == 0
     shown = capsys.readouterr().out
     assert "mean return of 3 evaluations" in shown
     assert "finished" in shown

@@ -36,8 +36,11 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     """Train and say how it went."""
     parser.add_argument("config", nargs="?", metavar="CONFIG", help="preset name or YAML file")
     parser.add_argument("--resume", type=Path, metavar="RUN", help="continue this run exactly")
-    parser.add_argument("--runs", type=Path, default=Path("runs"), help="where runs are kept")
+    parser.add_argument("--runs", type=Path, help="where runs are kept (default: runs)")
     parser.add_argument("--name", help="the run's folder name (default: from the config)")
+    parser.add_argument(
+        "--output", type=Path, metavar="FOLDER", help="the run's folder, instead of both"
+    )
     parser.add_argument(
         "--guard",
         choices=["off", "watch", "act"],
@@ -77,8 +80,7 @@ def _train(arguments: argparse.Namespace, overrides: dict[str, object]) -> int:
 
     if (missing := mirror_missing()) and not arguments.quiet:
         sys.stderr.write(f"note: {missing}\n")
-    path = arguments.runs / (arguments.name or default_name(config))
-    numbered = arguments.name is None
+    path, numbered = _where(arguments, default_name(config))
     if arguments.log and numbered:  # the mirror must know which folder it will be
         path, numbered = claim_run_path(path), False
     with (
@@ -94,6 +96,15 @@ def _train(arguments: argparse.Namespace, overrides: dict[str, object]) -> int:
         )
         tell(summary)
     return _conclude(summary.to_json(), path, as_json=arguments.json)
+
+
+def _where(arguments: argparse.Namespace, usual: str) -> tuple[Path, bool]:
+    """The run's folder, and whether it gets a number if it is taken."""
+    if arguments.output is None:
+        return (arguments.runs or Path("runs")) / (arguments.name or usual), arguments.name is None
+    if arguments.runs is not None or arguments.name is not None:
+        raise ConfigError("give either --output FOLDER or --runs and --name: it says both.")
+    return arguments.output, False
 
 
 def _resume(arguments: argparse.Namespace, overrides: dict[str, object]) -> int:

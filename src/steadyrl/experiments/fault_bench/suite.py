@@ -117,6 +117,14 @@ class Suite:
             special=tuple(s for s in self.special if s[0] in concerned and family in s[1]),
         )
 
+    def on_seeds(self, faulty: int | None, healthy: int | None) -> Suite:
+        """The same cases on other seeds, counted from these (None: as declared)."""
+        return replace(
+            self,
+            first_faulty_seed=self.first_faulty_seed if faulty is None else faulty,
+            first_healthy_seed=self.first_healthy_seed if healthy is None else healthy,
+        )
+
     def healthy_case(
         self, patient: str, seed: int, variant: str = "plain", **settings: Any
     ) -> BenchCase:
