@@ -8,6 +8,7 @@ import os
 import re
 import signal
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -126,9 +127,24 @@ def test_a_step_that_lies_behind_is_a_return_too(small_config: Make) -> None:
     assert [column.high for column in view.shown[0][1].columns] == [1.0] * 5 + [2.0]
 
 
+def test_the_pace_of_slow_steps_counts_evaluations_as_often_as_they_come(
+    small_config: Make,
+) -> None:
+    time = Time()
+    every_fifth = partial(small_config, evaluation__every=100)
+    view = _view(every_fifth, clock=time)
+    rates = []
+    for index in range(1, 31):
+        time.now += 100.0 if index % 5 == 0 else 25.0
+        view.observe(_step(index))
+        rates.append(view.rate)
+    assert rates[9:] == pytest.approx([100 / 200.0] * 21)  # else it would jump to a quarter of it
+
+
 def test_the_pace_is_that_of_this_process_and_of_late(small_config: Make) -> None:
     time = Time()
-    view = _view(small_config, past=[_step(index) for index in range(1, 51)], clock=time)
+    without = partial(small_config, evaluation__episodes=0)
+    view = _view(without, past=[_step(index) for index in range(1, 51)], clock=time)
     assert math.isnan(view.rate)
     assert math.isnan(view.left)
     for index, now in ((51, 10.0), (52, 20.0)):

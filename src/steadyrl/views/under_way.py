@@ -17,7 +17,7 @@ from steadyrl.core.records import Finding, Intervention, Severity, Step
 from steadyrl.core.run_config import RunConfig
 
 COLUMNS = 256  # when there are twice as many, neighbours are joined
-RECENT_SECONDS = 60.0  # over which the pace is taken: long enough to hold an evaluation or two
+RECENT_SECONDS = 60.0  # over which the pace is taken, or from one evaluation to the next
 
 # What people look at first, by the name it has in every program; those that a run has are shown.
 KEY_SIGNALS = {
@@ -117,6 +117,8 @@ class UnderWay:
         self._courses: dict[str, Course] = {}
         self._clock = clock
         self.begun = clock()
+        # Evaluations take time as well: each stretch of this length holds as many as any other.
+        self._period = config.evaluation.every if config.evaluation.episodes else 0
         self._pace: deque[tuple[float, int]] = deque()
         for step in past:
             self._remember(step)
@@ -130,6 +132,8 @@ class UnderWay:
         now = self._clock()
         self._pace.append((now, step.taken))
         while len(self._pace) > 2 and now - self._pace[0][0] > RECENT_SECONDS:
+            if step.taken - self._pace[1][1] < self._period:
+                break
             self._pace.popleft()
 
     def _remember(self, step: Step) -> None:
