@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +16,16 @@ from gymnasium.spaces import Box, MultiBinary, MultiDiscrete, Text
 
 from steadyrl.algorithms.common.training import prepare
 from steadyrl.algorithms.on_policy.config import PPOConfig
+from steadyrl.algorithms.on_policy.descents import Descent, Pass, describe
 from steadyrl.algorithms.on_policy.learner import OnPolicyLearner
-from steadyrl.algorithms.on_policy.ppo import add_gradients, descend
+from steadyrl.algorithms.on_policy.ppo import descend, put_gradients
 from steadyrl.core.errors import ConfigError, EnvironmentFault
 from steadyrl.core.presets import parse_config
 from steadyrl.core.records import Step
 from steadyrl.experience.rollout import Samples
 from steadyrl.experiments.verify_resume import compare_runs
 from steadyrl.maths.advantages import advantages
-from steadyrl.maths.losses import clipped_surrogate, normalised, value_loss
+from steadyrl.maths.losses import clipped_surrogate, describe_ratios, normalised, value_loss
 from steadyrl.maths.many_choices import ManyCategoricals, Switches
 from steadyrl.maths.normalize import RewardScale
 from steadyrl.maths.policies import Categorical, DiagonalGaussian, Policy, policy_for
@@ -163,11 +166,27 @@ def test_the_surrogates_gradient_is_autograds() -> None:
     loss = -torch.minimum(ratios * gains, ratios.clamp(0.8, 1.2) * gains).mean()
     loss.backward()  # type: ignore[no-untyped-call]
     found = clipped_surrogate(logs.detach(), old, gains, 0.2)
-    assert found.loss == pytest.approx(float(loss.detach()))
     assert logs.grad is not None
-    torch.testing.assert_close(-found.weights, logs.grad)
-    assert 0 < found.clip_fraction < 1
-    assert found.kl >= 0
+    torch.testing.assert_close(-found.weights / 50, logs.grad)
+    torch.testing.assert_close(found.log_ratios, logs.detach())
+    said = describe_ratios(found.log_ratios[None], gains[None], 0.2)
+    assert said["policy.loss"] == [pytest.approx(float(loss.detach()))]
+    ratios = ratios.detach()
+    apart = (ratios - 1.0).abs() > 0.2
+    assert said["policy.clip_fraction"] == [pytest.approx(float(apart.float().mean()))]
+    assert 0 < said["policy.clip_fraction"][0] < 1
+    assert said["policy.ratio_max"] == [pytest.approx(float(logs.detach().abs().max()))]
+    assert said["kl"] == [pytest.approx(float((ratios - 1.0 - logs.detach()).mean()))]
+
+
+def test_what_is_not_counted_says_nothing_of_the_ratios() -> None:
+    logs, gains = torch.tensor([[0.1, 5.0, -0.3]]), torch.tensor([[1.0, 7.0, -2.0]])
+    counted = torch.tensor([[True, False, True]])
+    some = describe_ratios(logs, gains, 0.2, counted)
+    alone = describe_ratios(logs[:, ::2], gains[:, ::2], 0.2)
+    assert some.keys() == alone.keys()
+    for name in some:
+        assert some[name] == pytest.approx(alone[name]), name
 
 
 @pytest.mark.parametrize("clip", [None, 0.2])
@@ -181,9 +200,9 @@ def test_the_value_losss_gradient_is_autograds(clip: float | None) -> None:
         bounded = old + (values - old).clamp(-clip, clip)
         loss = torch.maximum(loss, (bounded - returns) ** 2)
     loss.mean().backward()  # type: ignore[no-untyped-call]
-    found, slopes = value_loss(values.detach(), old, returns, clip)
-    assert found == pytest.approx(float(loss.mean().detach()))
-    torch.testing.assert_close(slopes, values.grad)
+    errors, slopes = value_loss(values.detach(), old, returns, clip)
+    torch.testing.assert_close(errors**2, loss.detach())
+    torch.testing.assert_close(slopes * (2.0 / 50), values.grad)
 
 
 def _gae(**changes: Any) -> np.ndarray:
@@ -277,15 +296,56 @@ def _learner(config: PPOConfig) -> tuple[OnPolicyLearner, Samples]:
 def test_an_accumulated_gradient_is_the_whole_one(ppo_config: Make) -> None:
     config = ppo_config(entropy_weight=0.01, value_clip=0.2)
     learner, data = _learner(config)
-    add_gradients(learner, data, normalised(data.advantages), config, 0.01, 1.0)
+    data = replace(data, advantages=normalised(data.advantages))
+    put_gradients(learner, data, config, 0.01, 1.0)
     whole = [learner.actor.gradient.clone(), learner.critic.gradient.clone()]
     before = learner.actor.parameters.clone()
     parts = config.replaced({"micro_batch_size": 10, "gradient_clip": None})
-    signals = descend(learner, data, parts, 0.0, 0.01)
+    descent = descend(learner, data, parts, 0.0, 0.01)
     torch.testing.assert_close(learner.actor.gradient, whole[0], atol=1e-6, rtol=1e-4)
     torch.testing.assert_close(learner.critic.gradient, whole[1], atol=1e-6, rtol=1e-4)
-    assert signals["policy.gradient_norm"] == pytest.approx(float(whole[0].norm()), rel=1e-4)
+    assert descent.policy_norm == pytest.approx(float(whole[0].norm()), rel=1e-4)
     torch.testing.assert_close(learner.actor.parameters, before)  # learning rate 0
+
+
+def _pass(rows: int, seed: int, fresh: torch.Tensor | None = None) -> Descent:
+    generator = torch.Generator().manual_seed(seed)
+    logs, gains, errors = torch.randn(3, rows, generator=generator)
+    outputs = torch.randn(rows, 3, generator=generator)
+    return Descent(Pass(outputs, torch.empty(0), logs, gains, errors, fresh), 1.0, 2.0)
+
+
+def test_steps_told_together_say_what_each_would_say() -> None:
+    steps = [_pass(8, 0), _pass(8, 1), _pass(5, 2)]  # the last minibatch is smaller
+    together = describe(steps, Categorical(3), 0.2)
+    each = [describe([step], Categorical(3), 0.2) for step in steps]
+    for name, values in together.items():
+        assert values == pytest.approx([one[name][0] for one in each], rel=1e-5), name
+    assert together["policy.entropy_share"][0] == pytest.approx(
+        together["policy.entropy"][0] / math.log(3)
+    )
+
+
+def test_a_step_on_old_samples_alone_has_no_ratios_of_fresh_ones() -> None:
+    old, mixed = torch.zeros(8, dtype=torch.bool), torch.arange(8) < 4
+    said = describe([_pass(8, 0, old), _pass(8, 1, mixed), _pass(8, 2, ~old)], Categorical(3), 0.2)
+    assert len(said["kl"]) == 2
+    assert len(said["aged.clip_fraction"]) == 2
+    assert len(said["value.loss"]) == 3
+
+
+@pytest.mark.parametrize(("rows", "size"), [(24, 8), (20, 8), (6, 8)])
+def test_minibatches_have_advantages_of_mean_0_and_variance_1_each_by_itself(
+    rows: int, size: int
+) -> None:
+    generator = torch.Generator().manual_seed(0)
+    logs, values, gained, returns = torch.randn(4, rows, generator=generator)
+    seen = torch.randn(rows, 4, generator=generator)
+    data = Samples(seen, torch.arange(rows), logs, values, gained, returns)
+    parts = list(data.minibatches(size, np.random.default_rng(0), normalise=True))
+    assert sum(len(part) for part in parts) == rows
+    for part in parts:
+        torch.testing.assert_close(part.advantages, normalised(gained[part.actions]))
 
 
 @pytest.mark.parametrize("task", ["CartPole-v1", "Pendulum-v1"])

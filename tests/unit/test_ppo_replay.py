@@ -13,7 +13,7 @@ from steadyrl.algorithms.common.training import Training, prepare
 from steadyrl.algorithms.language.learner import LanguageLearner
 from steadyrl.algorithms.on_policy.config import PPOConfig
 from steadyrl.algorithms.on_policy.learner import OnPolicyLearner
-from steadyrl.algorithms.on_policy.ppo import add_gradients
+from steadyrl.algorithms.on_policy.ppo import put_gradients
 from steadyrl.algorithms.on_policy.replaying import joined
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.presets import parse_config
@@ -224,7 +224,7 @@ def test_old_samples_that_count_fully_and_fresh_ones_pull_alike() -> None:
     both = joined(fresh, weighted)
     found = []
     for batch in (both, Samples(**{**vars(both), "weights": None})):
-        add_gradients(learner, batch, batch.advantages, config, 0.01, 1.0)
+        put_gradients(learner, batch, config, 0.01, 1.0)
         found.append((learner.actor.gradient.clone(), learner.critic.gradient.clone()))
     assert torch.equal(found[0][0], found[1][0])
     assert torch.equal(found[0][1], found[1][1])
@@ -238,9 +238,9 @@ def test_old_samples_that_count_nothing_leave_half_the_gradient_of_the_fresh_one
     nothing = torch.zeros(len(old))
     weighted = Samples(**{**vars(old), "weights": Weights(nothing.bool(), nothing, nothing)})
     both = joined(fresh, weighted)
-    add_gradients(learner, fresh, fresh.advantages, config, 0.0, 1.0)
+    put_gradients(learner, fresh, config, 0.0, 1.0)
     alone = learner.actor.gradient.clone(), learner.critic.gradient.clone()
-    add_gradients(learner, both, both.advantages, config, 0.0, 1.0)
+    put_gradients(learner, both, config, 0.0, 1.0)
     torch.testing.assert_close(learner.actor.gradient, alone[0] / 2)
     torch.testing.assert_close(learner.critic.gradient, alone[1] / 2)
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import DTypeLike, NDArray
 from torch import Tensor
+
+from steadyrl.maths.losses import normalised
 
 Array = NDArray[Any]
 
@@ -53,9 +56,14 @@ class Weights:
     policy: Tensor  # for an uneven draw and a policy that has moved on
     value: Tensor  # for an uneven draw
 
-    def rows(self, chosen: Tensor | slice) -> Weights:
+    def rows(self, chosen: Tensor) -> Weights:
         """Of some rows."""
         return Weights(self.fresh[chosen], self.policy[chosen], self.value[chosen])
+
+    def cut(self, lengths: int | list[int]) -> Iterator[Weights]:
+        """Of neighbouring rows."""
+        columns = (self.fresh, self.policy, self.value)
+        return map(Weights, *(torch.split(column, lengths) for column in columns))
 
 
 @dataclass(frozen=True)
@@ -85,11 +93,14 @@ class Samples:
             self.weights and self.weights.rows(chosen),
         )
 
-    def minibatches(self, size: int, generator: np.random.Generator) -> Iterator[Samples]:
+    def minibatches(
+        self, size: int, generator: np.random.Generator, *, normalise: bool = False
+    ) -> Iterator[Samples]:
         """All rows once, shuffled; the last minibatch may be smaller.
 
-        Shuffled as a whole and then cut: minibatches are views, nothing is gathered for each.
-        Only of images no second copy is made.
+        Shuffled as a whole and then cut: minibatches are views, nothing is gathered for each, and
+        their advantages, if they are to have mean 0 and variance 1, are normalised together. Only
+        of images no second copy is made.
         """
         order = torch.from_numpy(generator.permutation(len(self))).to(self.log_probs.device)
         shuffled = self.rows(order) if self.observations.ndim == 2 else None
@@ -98,23 +109,38 @@ class Samples:
         # the config; how many old rows a draw brings nobody knows beforehand.
         if self.weights is not None and len(starts) > 1 and len(self) - starts[-1] == 1:
             starts.pop()
-        for start, end in zip(starts, [*starts[1:], len(self)], strict=True):
-            if shuffled is None:
-                yield self.rows(order[start:end])
-            else:
-                yield shuffled.between(start, end)
+        ends = [*starts[1:], len(self)]
+        if shuffled is not None:
+            if normalise:
+                advantages = _normalised_in_parts(shuffled.advantages, starts)
+                shuffled = replace(shuffled, advantages=advantages)
+            yield from shuffled.cut([end - start for start, end in zip(starts, ends, strict=True)])
+            return
+        for start, end in zip(starts, ends, strict=True):
+            chosen = self.rows(order[start:end])
+            yield replace(chosen, advantages=normalised(chosen.advantages)) if normalise else chosen
 
-    def between(self, start: int, end: int) -> Samples:
-        """Neighbouring rows, as views."""
-        return Samples(
-            self.observations[start:end],
-            self.actions[start:end],
-            self.log_probs[start:end],
-            self.values[start:end],
-            self.advantages[start:end],
-            self.returns[start:end],
-            self.weights and self.weights.rows(slice(start, end)),
+    def cut(self, lengths: int | list[int]) -> Iterator[Samples]:
+        """Neighbouring rows, as views: one call a column, where slices would take one each."""
+        columns = (
+            self.observations,
+            self.actions,
+            self.log_probs,
+            self.values,
+            self.advantages,
+            self.returns,
         )
+        weights = repeat(None) if self.weights is None else self.weights.cut(lengths)
+        return map(Samples, *(torch.split(column, lengths) for column in columns), weights)
+
+
+def _normalised_in_parts(advantages: Tensor, starts: list[int]) -> Tensor:
+    """Each part by itself; all are of one size, but for the last."""
+    last = starts[-1]
+    parts = [normalised(advantages[last:])]
+    if last:
+        parts.insert(0, normalised(advantages[:last].view(len(starts) - 1, -1)).flatten())
+    return torch.cat(parts)
 
 
 def samples(rollout: Rollout, advantages: Array, device: torch.device) -> Samples:

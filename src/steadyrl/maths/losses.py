@@ -11,20 +11,17 @@ LOG_RATIO_LIMIT = 20.0  # e^20 is finite with room to spare; a ratio beyond it i
 
 
 @dataclass(frozen=True, slots=True)
-class PolicyLoss:
-    """The clipped surrogate of one minibatch."""
+class Surrogate:
+    """The clipped surrogate, sample by sample."""
 
-    loss: float
-    weights: Tensor  # d(-loss) / d(log p) of each sample: how much to raise its probability
-    kl: float  # k3 estimator of KL(old || new): mean(ratio - 1 - ln ratio), never negative
-    clip_fraction: float
-    ratio_max: float  # largest |ln ratio|
+    weights: Tensor  # d(r A) / d(log p), 0 where clipped: how much to raise its probability
+    log_ratios: Tensor
 
 
 def clipped_surrogate(
     log_probs: Tensor, old_log_probs: Tensor, advantages: Tensor, clip_range: float
-) -> PolicyLoss:
-    """-mean(min(r A, clip(r, 1 - e, 1 + e) A)).
+) -> Surrogate:
+    """min(r A, clip(r, 1 - e, 1 + e) A), to be raised.
 
     Where the clipped term is the smaller one the gradient is exactly zero.
     """
@@ -32,40 +29,62 @@ def clipped_surrogate(
     ratios = logs.exp()
     plain = ratios * advantages
     bounded = ratios.clamp(1.0 - clip_range, 1.0 + clip_range) * advantages
-    counts = plain <= bounded
-    weights = torch.where(counts, plain, torch.zeros_like(plain)) / len(plain)
+    return Surrogate(torch.where(plain <= bounded, plain, 0.0), logs)
+
+
+def describe_ratios(
+    log_ratios: Tensor, advantages: Tensor, clip_range: float, counted: Tensor | None = None
+) -> dict[str, list[float]]:
+    """How far probabilities have moved, for each row of samples, or for those that are counted.
+
+    `kl` is the k3 estimator of KL(old || new): mean(ratio - 1 - ln ratio), never negative.
+    """
+    ratios = log_ratios.exp()
     moved = ratios - 1.0
+    bounded = ratios.clamp(1.0 - clip_range, 1.0 + clip_range) * advantages
+    losses = -torch.minimum(ratios * advantages, bounded)
     clipped = (moved.abs() > clip_range).float()
-    # One reduction for three means: at 64 samples every operation costs as much as its call.
-    rows = torch.stack((torch.minimum(plain, bounded), moved - logs, clipped))
-    gained, kl, share = rows.mean(dim=1).tolist()
-    return PolicyLoss(
-        loss=-gained, weights=weights, kl=kl, clip_fraction=share, ratio_max=float(logs.abs().max())
-    )
+    sizes = log_ratios.abs()
+    if counted is not None:
+        sizes = torch.where(counted, sizes, 0.0)
+    return {
+        "policy.loss": _means(losses, counted),
+        "policy.clip_fraction": _means(clipped, counted),
+        "policy.ratio_max": sizes.amax(dim=1).tolist(),
+        "kl": _means(moved - log_ratios, counted),
+    }
+
+
+def _means(rows: Tensor, counted: Tensor | None) -> list[float]:
+    if counted is not None:
+        rows = torch.where(counted, rows, 0.0) * (rows.shape[1] / counted.sum(1, keepdim=True))
+    found: list[float] = rows.mean(dim=1).tolist()
+    return found
 
 
 def value_loss(
     values: Tensor, old_values: Tensor, returns: Tensor, clip: float | None
-) -> tuple[float, Tensor]:
-    """Mean squared error and its gradient; with a clip the worse of the free and the bounded one.
+) -> tuple[Tensor, Tensor]:
+    """What each sample's loss is the square of, and half of that square's slope.
 
-    A bounded value that is the worse one and lies at its bound has no gradient.
+    With a clip the worse of the free and the bounded error; a bounded value that is the worse one
+    and lies at its bound has no gradient.
     """
     errors = values - returns
     if clip is None:
-        return float((errors * errors).mean()), errors * (2.0 / len(errors))
+        return errors, errors
     moved = values - old_values
     bounded_errors = old_values + moved.clamp(-clip, clip) - returns
     worse = bounded_errors.abs() > errors.abs()
     inside = moved.abs() <= clip
-    squares = torch.maximum(errors**2, bounded_errors**2)
     slopes = torch.where(worse, bounded_errors * inside, errors)
-    return float(squares.mean()), slopes * (2.0 / len(errors))
+    return torch.where(worse, bounded_errors, errors), slopes
 
 
 def normalised(advantages: Tensor) -> Tensor:
-    """Mean 0, variance 1."""
-    return (advantages - advantages.mean()) / (advantages.std() + 1e-8)
+    """Mean 0, variance 1; of several rows, each by itself."""
+    means, spreads = advantages.mean(-1, keepdim=True), advantages.std(-1, keepdim=True)
+    return (advantages - means) / (spreads + 1e-8)
 
 
 def policy_weights(now: Tensor, then: Tensor, bound: float) -> Tensor:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from steadyrl.nets.dense import Network, norm
 
@@ -48,27 +49,17 @@ class Adam:
         size = norm(gradient) if size is None else size
         if clip is not None and size > clip:
             gradient.mul_(clip / size)
+        step_together((self,), learning_rate)
+        return size
+
+    def _counted(self) -> Tensor:
+        """How many steps there are, this one among them."""
         self._steps += 1
         if self._count_here is None:
             self._count.fill_(self._steps)
         else:
             self._count_here.fill(self._steps)
-        torch._fused_adam_(
-            [self._network.parameters],
-            [gradient],
-            [self._mean],
-            [self._square],
-            [],
-            [self._count],
-            lr=learning_rate,
-            beta1=self.FIRST_DECAY,
-            beta2=self._second_decay,
-            weight_decay=0.0,
-            eps=self._epsilon,
-            amsgrad=False,
-            maximize=False,
-        )
-        return size
+        return self._count
 
     def surprise(self) -> float:
         """The current gradient's square over its running mean: above 1 Adam lags behind."""
@@ -86,3 +77,23 @@ class Adam:
         self._steps = int(state["steps"])
         self._mean.copy_(torch.from_numpy(np.asarray(state["mean"])))
         self._square.copy_(torch.from_numpy(np.asarray(state["square"])))
+
+
+def step_together(optimizers: Sequence[Adam], learning_rate: float) -> None:
+    """One step of each along its network's gradient as it stands, in one call for all."""
+    first = optimizers[0]
+    torch._fused_adam_(
+        [one._network.parameters for one in optimizers],
+        [one._network.gradient for one in optimizers],
+        [one._mean for one in optimizers],
+        [one._square for one in optimizers],
+        [],
+        [one._counted() for one in optimizers],
+        lr=learning_rate,
+        beta1=first.FIRST_DECAY,
+        beta2=first._second_decay,
+        weight_decay=0.0,
+        eps=first._epsilon,
+        amsgrad=False,
+        maximize=False,
+    )

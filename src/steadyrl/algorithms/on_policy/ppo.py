@@ -12,21 +12,22 @@ from collections.abc import Iterator
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from steadyrl.algorithms.on_policy.collecting import collect
 from steadyrl.algorithms.on_policy.config import PPOConfig
+from steadyrl.algorithms.on_policy.descents import Descent, Pass, describe
 from steadyrl.algorithms.on_policy.estimating import with_advantages
 from steadyrl.algorithms.on_policy.evaluating import finish_step
 from steadyrl.algorithms.on_policy.learner import OnPolicyLearner
 from steadyrl.algorithms.on_policy.replaying import with_aged
-from steadyrl.algorithms.on_policy.signals import deviations, entropy_share
+from steadyrl.algorithms.on_policy.signals import deviations
 from steadyrl.core.config import LiveConfig
 from steadyrl.core.records import Step
-from steadyrl.core.signals import CATALOGUE, Meter
+from steadyrl.core.signals import Meter
 from steadyrl.environments.envs import Envs
 from steadyrl.experience.rollout import Samples
-from steadyrl.maths.losses import PolicyLoss, clipped_surrogate, normalised, value_loss
+from steadyrl.maths.losses import clipped_surrogate, normalised, value_loss
+from steadyrl.nets.adam import step_together
 from steadyrl.nets.dense import norm
 from steadyrl.nets.weights import FlatWeights
 
@@ -68,17 +69,22 @@ def update(
     generator = learner.generators["minibatches"]
     first_epoch_kl, kl, epochs = math.nan, math.nan, 0
     for epoch in range(config.epochs):
-        kls = []
-        for number, minibatch in enumerate(data.minibatches(config.minibatch_size, generator)):
-            signals = descend(learner, minibatch, config, learning_rate, entropy_weight)
-            if "kl" in signals:  # a minibatch may be old through and through
-                kls.append(signals.pop("kl"))
-            if epoch == number == 0 and "policy.ratio_max" in signals:
-                signals["policy.first_ratio_error"] = signals["policy.ratio_max"]
-            meter.add(signals)
+        signals = describe(
+            [
+                descend(learner, minibatch, config, learning_rate, entropy_weight)
+                for minibatch in data.minibatches(
+                    config.minibatch_size, generator, normalise=config.normalize_advantages
+                )
+            ],
+            learner.policy,
+            config.clip_range,
+        )
         epochs += 1
-        kl = float(np.mean(kls))
-        first_epoch_kl = kl if epoch == 0 else first_epoch_kl
+        kl = float(np.mean(signals.pop("kl")))
+        if epoch == 0:
+            first_epoch_kl = kl
+            signals["policy.first_ratio_error"] = signals["policy.ratio_max"][:1]
+        meter.add_all(signals)
         if config.target_kl is not None and kl > config.target_kl:
             break
     learner.updates += 1
@@ -110,16 +116,13 @@ def descend(
     config: PPOConfig,
     learning_rate: float,
     entropy_weight: float,
-) -> dict[str, float]:
+) -> Descent:
     """One step down the gradient of the whole minibatch, in parts if memory asks for it."""
-    advantages = minibatch.advantages
-    if config.normalize_advantages:
-        advantages = normalised(advantages)
     size = config.micro_batch_size or len(minibatch)
     if size >= len(minibatch):
-        signals = add_gradients(learner, minibatch, advantages, config, entropy_weight, 1.0)
+        seen = put_gradients(learner, minibatch, config, entropy_weight, 1.0)
     else:
-        signals = accumulate(learner, minibatch, advantages, config, entropy_weight, size)
+        seen = accumulate(learner, minibatch, config, entropy_weight, size)
     actor, critic = learner.actor, learner.critic
     policy_norm, value_norm = norm(actor.gradient), norm(critic.gradient)
     whole = math.hypot(policy_norm, value_norm)
@@ -127,115 +130,65 @@ def descend(
     if config.gradient_clip is not None and whole > config.gradient_clip:
         actor.gradient.mul_(config.gradient_clip / whole)
         critic.gradient.mul_(config.gradient_clip / whole)
-    learner.actor_optimizer.step(learning_rate, size=policy_norm)
-    learner.critic_optimizer.step(learning_rate, size=value_norm)
-    return {
-        **signals,
-        "policy.gradient_norm": policy_norm,
-        "policy.gradient_norm_max": policy_norm,
-        "value.gradient_norm": value_norm,
-    }
+    step_together((learner.actor_optimizer, learner.critic_optimizer), learning_rate)
+    return Descent(seen, policy_norm, value_norm)
 
 
 def accumulate(
     learner: OnPolicyLearner,
     minibatch: Samples,
-    advantages: Tensor,
     config: PPOConfig,
     entropy_weight: float,
     size: int,
-) -> dict[str, float]:
+) -> Pass:
     """The same gradient in parts. Each part counts by its share of the samples."""
     networks = (learner.actor, learner.critic)
     sums = [torch.zeros_like(network.gradient) for network in networks]
-    totals: dict[str, float] = {}
-    squares = []
-    for start in range(0, len(minibatch), size):
-        part = minibatch.between(start, start + size)
+    squares, parts = [], []
+    for part in minibatch.cut(size):
         share = len(part) / len(minibatch)
-        special = partial_shares(part, minibatch)
-        some = advantages[start : start + size]
-        signals = add_gradients(learner, part, some, config, entropy_weight, share)
+        parts.append(put_gradients(learner, part, config, entropy_weight, share))
         for total, network in zip(sums, networks, strict=True):
             total.add_(network.gradient)
         if len(part) == size:
             squares.append(norm(learner.actor.gradient / share) ** 2)
-        for name, value in signals.items():
-            before = totals.get(name, 0.0)
-            largest = name in CATALOGUE and CATALOGUE[name].reduce == "max"
-            added = special.get(name, share) * value
-            totals[name] = max(before, value) if largest else before + added
     for total, network in zip(sums, networks, strict=True):
         network.gradient.copy_(total)
     whole = norm(learner.actor.gradient) ** 2
     learner.noise.add(squares, whole, size=size, total=len(minibatch))
-    return totals
+    return Pass.joined(parts)
 
 
-def partial_shares(part: Samples, whole: Samples) -> dict[str, float]:
-    """What a part counts in the signals that only fresh samples, or only old ones, give."""
-    if part.weights is None or whole.weights is None:
-        return {}
-    here, all_in_all = part.weights.fresh, whole.weights.fresh
-    fresh = float(here.sum() / all_in_all.sum().clamp(min=1))
-    old = float((~here).sum() / (~all_in_all).sum().clamp(min=1))
-    return dict.fromkeys(("policy.loss", "policy.clip_fraction", "kl"), fresh) | {
-        "aged.clip_fraction": old
-    }
-
-
-def add_gradients(
+def put_gradients(
     learner: OnPolicyLearner,
     part: Samples,
-    advantages: Tensor,
     config: PPOConfig,
     entropy_weight: float,
     share: float,
-) -> dict[str, float]:
+) -> Pass:
     """Gradients of the loss on these samples, times their share, into the networks."""
-    policy, actor, critic = learner.policy, learner.actor, learner.critic
+    policy, actor, critic, weights = learner.policy, learner.actor, learner.critic, part.weights
+    rows = part.log_probs.shape[0]
     outputs, extra = actor.forward(part.observations), actor.extra
     log_probs = policy.log_prob(outputs, extra, part.actions)
-    surrogate = clipped_surrogate(log_probs, part.log_probs, advantages, config.clip_range)
-    entropy = float(policy.entropy(outputs, extra).mean())
-    raised, weights = surrogate.weights, part.weights
+    surrogate = clipped_surrogate(log_probs, part.log_probs, part.advantages, config.clip_range)
+    raised = surrogate.weights * (-share / rows)
     slopes, free = policy.gradient(
         outputs,
         extra,
         part.actions,
-        -share * (raised if weights is None else raised * weights.policy),
-        -share * entropy_weight / len(part),
+        raised if weights is None else raised * weights.policy,
+        -share * entropy_weight / rows,
     )
     actor.backward(slopes)
     actor.extra_gradient.copy_(free)
     values = critic.forward(part.observations)[:, 0]
-    loss, errors = value_loss(values, part.values, part.returns, config.value_clip)
-    if weights is not None:
-        errors = errors * weights.value
-    critic.backward((share * config.value_weight * errors)[:, None])
-    signals = {"policy.entropy": entropy, **entropy_share(policy, entropy), "value.loss": loss}
-    if weights is None:
-        return signals | describe_ratios(surrogate)
-
-    def of(rows: Tensor) -> PolicyLoss:
-        old = part.log_probs[rows]
-        return clipped_surrogate(log_probs[rows], old, advantages[rows], config.clip_range)
-
-    if weights.fresh.any():
-        signals |= describe_ratios(of(weights.fresh))
-    if not weights.fresh.all():
-        signals["aged.clip_fraction"] = of(~weights.fresh).clip_fraction
-    return signals
-
-
-def describe_ratios(surrogate: PolicyLoss) -> dict[str, float]:
-    """How far probabilities have moved in this update; of fresh samples, which begin at 1."""
-    return {
-        "policy.loss": surrogate.loss,
-        "policy.clip_fraction": surrogate.clip_fraction,
-        "policy.ratio_max": surrogate.ratio_max,
-        "kl": surrogate.kl,
-    }
+    errors, slopes = value_loss(values, part.values, part.returns, config.value_clip)
+    slopes = slopes * (2.0 * share * config.value_weight / rows)
+    critic.backward((slopes if weights is None else slopes * weights.value)[:, None])
+    fresh = None if weights is None else weights.fresh
+    kept = extra.clone() if policy.extra else extra
+    return Pass(outputs, kept, surrogate.log_ratios, part.advantages, errors, fresh)
 
 
 def after_update(learner: OnPolicyLearner, data: Samples) -> dict[str, float]:

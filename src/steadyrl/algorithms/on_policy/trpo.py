@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from steadyrl.algorithms.on_policy.collecting import collect
+from steadyrl.algorithms.on_policy.descents import squares
 from steadyrl.algorithms.on_policy.estimating import with_advantages
 from steadyrl.algorithms.on_policy.evaluating import finish_step
 from steadyrl.algorithms.on_policy.learner import OnPolicyLearner
@@ -54,8 +55,7 @@ def train_trpo(
         data, signals = with_advantages(learner, collect(learner, envs, config), config)
         meter.add(signals)
         meter.add(update_policy(learner, data, config))
-        for signals in fit_critic(learner, data, config):
-            meter.add(signals)
+        meter.add_all(fit_critic(learner, data, config))
         learner.updates += 1
         yield finish_step(learner, envs, config, meter, started=started, taken_before=taken_before)
 
@@ -210,18 +210,24 @@ def describe_bonus(slope: Tensor, entropy_slope: Tensor) -> dict[str, float]:
 
 def fit_critic(
     learner: OnPolicyLearner, data: Samples, config: TRPOConfig
-) -> Iterator[dict[str, float]]:
-    """Several passes of least squares over the rollout."""
+) -> dict[str, list[float]]:
+    """Several passes of least squares over the rollout; signals step by step."""
     critic, before = learner.critic, learner.critic.parameters.clone()
     generator = learner.generators["minibatches"]
+    losses: list[float] = []
+    sizes: list[float] = []
     for _ in range(config.critic_epochs):
+        missed = []
         for part in data.minibatches(config.critic_minibatch_size, generator):
             values = critic.forward(part.observations)[:, 0]
-            loss, errors = value_loss(values, part.values, part.returns, None)
-            critic.backward(errors[:, None])
-            size = learner.critic_optimizer.step(config.critic_learning_rate)
-            yield {"value.loss": loss, "value.gradient_norm": size}
-    yield {
-        "value.update_ratio": FlatWeights(critic).moved_since([before]),
-        "setting.learning_rate": config.critic_learning_rate,
+            errors, slopes = value_loss(values, part.values, part.returns, None)
+            critic.backward((slopes * (2.0 / slopes.shape[0]))[:, None])
+            sizes.append(learner.critic_optimizer.step(config.critic_learning_rate))
+            missed.append(errors)
+        losses += squares(missed)
+    return {
+        "value.loss": losses,
+        "value.gradient_norm": sizes,
+        "value.update_ratio": [FlatWeights(critic).moved_since([before])],
+        "setting.learning_rate": [config.critic_learning_rate],
     }
