@@ -28,7 +28,7 @@ def clipped_surrogate(
     logs = log_probs - old_log_probs
     ratios = logs.exp()
     plain = ratios * advantages
-    bounded = ratios.clamp(1.0 - clip_range, 1.0 + clip_range) * advantages
+    bounded = ratios.clamp_(1.0 - clip_range, 1.0 + clip_range).mul_(advantages)
     return Surrogate(torch.where(plain <= bounded, plain, 0.0), logs)
 
 

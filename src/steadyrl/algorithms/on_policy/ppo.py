@@ -172,7 +172,7 @@ def put_gradients(
     outputs, extra = actor.forward(part.observations), actor.extra
     log_probs = policy.log_prob(outputs, extra, part.actions)
     surrogate = clipped_surrogate(log_probs, part.log_probs, part.advantages, config.clip_range)
-    raised = surrogate.weights * (-share / rows)
+    raised = surrogate.weights.mul_(-share / rows)
     slopes, free = policy.gradient(
         outputs,
         extra,
@@ -181,7 +181,8 @@ def put_gradients(
         -share * entropy_weight / rows,
     )
     actor.backward(slopes)
-    actor.extra_gradient.copy_(free)
+    if policy.extra:
+        actor.extra_gradient.copy_(free)
     values = critic.forward(part.observations)[:, 0]
     errors, slopes = value_loss(values, part.values, part.returns, config.value_clip)
     slopes = slopes * (2.0 * share * config.value_weight / rows)
