@@ -15,6 +15,7 @@ FLAT: Changes = {
     "language.reward_error": 0.02,
     "language.length_mean": 20.0,
 }
+LEAPT: Changes = {"policy.kl": lambda i: 1.7 if i == 2 else 0.01}
 RISING: Changes = {**FLAT, "rollout.return_mean": lambda i: min(0.9, 0.3 + 0.02 * i)}
 
 
@@ -75,6 +76,10 @@ TRACES: Mapping[str, tuple[Changes, Changes]] = {
     "D156": (
         {**EVALUATED, "language.accuracy_warm": 0.7, "language.accuracy": 0.6},
         {**EVALUATED, "language.accuracy_warm": 0.7, "language.accuracy": 0.62},
+    ),
+    "D157": (
+        {**FLAT, **LEAPT, "rollout.return_mean": fallen(3, 0.3, 0.0)},
+        {**FLAT, **LEAPT},
     ),
     "D153": ({"language.reference_kl": 0.0}, {"language.reference_kl": 0.001}),
 }

@@ -11,6 +11,7 @@ ENTROPY, LENGTH, NORM = "policy.entropy", "language.length_mean", "policy.gradie
 STILL: Signals = {REWARD: 0.3, CHANCE: 0.02}
 RIGHT, UNTRAINED = "language.accuracy", "language.accuracy_untrained"
 DIPS = [0.77, 0.82, 0.85, 0.84, 0.76, 0.74, 0.76, 0.77, 0.79, 0.79, 0.79]  # as recorded
+JUMPED: Signals = {"policy.kl": [1.7, *[0.01] * 9]}
 BEGUN: Signals = {"language.accuracy_warm": [0.7], "eval.return_std": 0.02}
 
 
@@ -118,6 +119,15 @@ CASES = [
     Case("D156", "it was measured without a warm start",
          {UNTRAINED: [0.7], "eval.return_std": 0.02, RIGHT: [0.6] * 2}, 2),
     Case("D156", "nothing was measured before", {"eval.return_std": 0.02, RIGHT: [0.1] * 9}),
+    # D157
+    Case("D157", "lost at once", {**JUMPED, **rewards([0.25], [0.0] * 3)}, 4,
+         {"policy.kl": 1.7, "before": 0.25, REWARD: 0.0}),
+    Case("D157", "it comes back", {**JUMPED, **rewards([0.25], [0.0] * 2, [0.16])}),
+    Case("D157", "by chance", {**JUMPED, **rewards([0.059], [0.0] * 9)}),
+    Case("D157", "an update of usual size", {"policy.kl": [0.5] * 9, **rewards([0.25], [0.0] * 8)}),
+    Case("D157", "the jump before the last one",
+         {"policy.kl": [1.7, 0.9, *[0.01] * 4], **rewards([0.25], [0.0] * 5)}, 5,
+         {"policy.kl": 1.7, "before": 0.25, REWARD: 0.0}),
     # D147
     Case("D147", "a quarter",
          {LENGTH: [20.0] * 5 + ([25.0] * 3 + [20.0] * 3) * 2 + [25.0] * 3}, 20, {"turns": 4.0}),

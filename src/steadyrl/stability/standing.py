@@ -22,7 +22,7 @@ FARTHER = 30.0  # where nothing says how long episodes are
 KEPT = 0.7  # of the best gain: so much left is a run that ended well
 # Rules about the return itself: what they say of a past that was left behind, dips say better.
 WHOLE = frozenset({"D009", "D011"})
-OF_THE_RETURN = frozenset({"D009", "D011", "D145", "D146", "D156"})
+OF_THE_RETURN = frozenset({"D009", "D011", "D145", "D146", "D156", "D157"})
 
 
 @dataclass(frozen=True, slots=True)

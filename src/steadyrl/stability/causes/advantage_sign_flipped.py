@@ -46,6 +46,7 @@ CAUSE = Cause(
         "D144",
         "D146",
         "D156",
+        "D157",
     ),
     evidence_for="Updates that lower their own objective, time after time.",
     evidence_against="None.",

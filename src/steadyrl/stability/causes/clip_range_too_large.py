@@ -14,7 +14,7 @@ def weigh(case: Case) -> Weight:
     wide = {name: clip for name, clip in held.items() if clip is not None and clip > USUAL}
     if not wide:
         return Weight(0.0)
-    finding = case.found("D102", "D009", "D104", "D142", "D143", "D144", "D146", "D156")
+    finding = case.found("D102", "D009", "D104", "D142", "D143", "D144", "D146", "D156", "D157")
     reasons = [f"{name} {clip:g} is above the usual 0.1 to 0.3" for name, clip in wide.items()]
     if finding:
         reasons.append(finding.message)
@@ -26,7 +26,7 @@ CAUSE = Cause(
     name="clip-range-too-large",
     explanation="With a wide clip range PPO is plain policy gradient repeated on old data: "
     "nothing stops the policy from leaving.",
-    explains=("D102", "D104", "D009", "D011", "D142", "D143", "D144", "D146", "D156"),
+    explains=("D102", "D104", "D009", "D011", "D142", "D143", "D144", "D146", "D156", "D157"),
     evidence_for="A clip range above the usual, a large KL, few clipped samples.",
     evidence_against="A usual clip range.",
     would_decide="A fork with clip_range = 0.2.",

@@ -22,7 +22,7 @@ CAUSE = Cause(
     explanation="The same tokens have other probabilities where they are sampled and where they "
     "are trained: a shift by one token, another mask or template, dropout, other weights than the "
     "newest, or low precision.",
-    explains=("D149", "D101", "D102", "D009", "D011", "D142", "D146", "D156"),
+    explains=("D149", "D101", "D102", "D009", "D011", "D142", "D146", "D156", "D157"),
     evidence_for="A gap between the log-probabilities of the two passes.",
     evidence_against="None.",
     would_decide="It is decided: compare both on one completion, token by token. A slope other "

@@ -12,7 +12,7 @@ TIMES = 5.0
 
 def weigh(case: Case) -> Weight:
     """A policy that jumped in its first updates and never again, at a rate that did not rise."""
-    finding = case.found("D156", "D146", "D009", "D011", "D102")
+    finding = case.found("D156", "D157", "D146", "D009", "D011", "D102")
     warm_up = case.setting("warm_up")
     begun = case.setting("critic_warm_up") or 0  # until then the policy stays as it is
     first, later = case.window.split("policy.kl", begun + FIRST + 1)
@@ -34,7 +34,7 @@ CAUSE = Cause(
     explanation="Adam's first steps are as long as the learning rate allows, whatever the "
     "gradient, since it has no record of how large gradients are. A model that begins well loses "
     "in one update what it could do.",
-    explains=("D156", "D146", "D009", "D011", "D102"),
+    explains=("D156", "D157", "D146", "D009", "D011", "D102"),
     evidence_for="One of the first updates moves the policy far more than all later ones; "
     "warm_up 0.",
     evidence_against="A rate that rises over several updates; updates that all move it far.",

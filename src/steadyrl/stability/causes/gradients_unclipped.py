@@ -10,7 +10,7 @@ SPIKE = 10.0
 
 def weigh(case: Case) -> Weight:
     """No clipping, and whether it would have held anything back."""
-    finding = case.found("D146", "D156", "D009", "D142", "D001", "D102", "D150")
+    finding = case.found("D146", "D156", "D157", "D009", "D142", "D001", "D102", "D150")
     config = case.config
     if finding is None or config is None or not config.has("gradient_clip"):
         return Weight(0.0)
@@ -29,7 +29,7 @@ CAUSE = Cause(
     name="gradients-unclipped",
     explanation="Without a limit on the gradient's norm one unlucky batch can undo what many "
     "updates have learned.",
-    explains=("D146", "D156", "D009", "D142", "D001", "D102", "D150"),
+    explains=("D146", "D156", "D157", "D009", "D142", "D001", "D102", "D150"),
     evidence_for="No clipping, and a gradient many times the usual one.",
     evidence_against="Gradients of one size.",
     would_decide="A fork from before the fall with gradient_clip = 1.",

@@ -19,7 +19,7 @@ def weigh(case: Case) -> Weight:
     if first > FIRST_KL:
         reasons.append(f"the first epoch alone moves the policy by {first:.3g} nats")
         confidence += 0.2
-    jumps = case.found("D102")
+    jumps = case.found("D157", "D102")
     if jumps and case.config is not None and case.config.is_a("language"):
         reasons.append(jumps.message)  # where an update is one step, no epoch shows it
         confidence += 0.15
@@ -55,6 +55,7 @@ CAUSE = Cause(
         "D145",
         "D146",
         "D156",
+        "D157",
         "D147",
         "D150",
         "D001",

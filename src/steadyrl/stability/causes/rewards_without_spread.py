@@ -20,6 +20,8 @@ def weigh(case: Case) -> Weight:
         confidence = 0.92
     elif case.window.highest("language.reward_std") > 0:
         reasons.append("rewards did differ once: the prompts have become too easy, or too hard")
+    if lost := case.found("D157"):
+        return Weight(0.2, tuple(reasons), (lost.message,))
     return Weight(confidence, tuple(reasons))
 
 
@@ -31,7 +33,7 @@ CAUSE = Cause(
     "for zero).",
     explains=("D140", "D011", "D150"),
     evidence_for="Groups without spread; a reward that never changed.",
-    evidence_against="None.",
+    evidence_against="Rewards that were lost in one large update.",
     would_decide="Printing the rewards of one prompt's completions beside their text.",
     remedies=("R360",),
     weigh=weigh,
