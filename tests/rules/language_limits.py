@@ -122,11 +122,11 @@ CASES = [
     # D157
     Case("D157", "lost at once", {**JUMPED, **rewards([0.25], [0.0] * 3)}, 4,
          {"policy.kl": 1.7, "before": 0.25, REWARD: 0.0}),
-    Case("D157", "it comes back", {**JUMPED, **rewards([0.25], [0.0] * 2, [0.16])}),
+    Case("D157", "it comes back", {**JUMPED, **rewards([0.25], [0.0] * 2, [0.2])}),
     Case("D157", "by chance", {**JUMPED, **rewards([0.059], [0.0] * 9)}),
     Case("D157", "an update of usual size", {"policy.kl": [0.5] * 9, **rewards([0.25], [0.0] * 8)}),
     Case("D157", "the jump before the last one",
-         {"policy.kl": [1.7, 0.9, *[0.01] * 4], **rewards([0.25], [0.0] * 5)}, 5,
+         {"policy.kl": [1.7, 0.9, *[0.01] * 4], **rewards([0.25], [0.0] * 5)}, 4,
          {"policy.kl": 1.7, "before": 0.25, REWARD: 0.0}),
     # D147
     Case("D147", "a quarter",
