@@ -34,6 +34,7 @@ UNKNOWN: dict[str, Any] = {
     "budget": 0,
 }
 ORDER = {"bad": 0, "doubtful": 1, "unknown": 2, "": 3, "good": 4}
+WAITING = 5  # what nobody judged yet: below what can be read
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,11 @@ class Fleet:
         with self._lock:
             changed = [i for i, at in self._changed.items() if at > version and i in self.rows]
             return self.version, [self.rows[i].to_json() for i in changed], list(self.rows)
+
+    def some(self, ids: Iterable[str]) -> list[dict[str, Any]]:
+        """The rows of these ids."""
+        with self._lock:
+            return [self.rows[i].to_json() for i in ids if i in self.rows]
 
     def get(self, identity: str) -> Found | None:
         """A run or result by its id."""
@@ -194,7 +200,11 @@ class Fleet:
 
 def worst_first(rows: Collection[dict[str, Any]]) -> list[dict[str, Any]]:
     """Sick ones on top, and of equals the one heard of last."""
-    return sorted(rows, key=lambda row: (ORDER.get(row["tone"], 3), -row["heard"]))
+    return sorted(rows, key=lambda row: (_rank(row), -row["heard"]))
+
+
+def _rank(row: Mapping[str, Any]) -> int:
+    return WAITING if row["headline"] == UNKNOWN["headline"] else ORDER.get(row["tone"], 3)
 
 
 def group_of(name: str) -> str:

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from steadyrl.core.errors import StoreError
-from steadyrl.store.files import holds_keys
-from steadyrl.viewer.frame import write_page
+from steadyrl.store.results import StudyStory, read_result
 from steadyrl.views.pages import Page, chart, charts, items, table, text
 
 TONES = {"confirmed": "good", "refuted": "bad", "depends on": "doubtful"}
@@ -18,34 +13,18 @@ DECLARED = {
     "setup": "What is run",
     "rule": "The rule, declared beforehand",
 }
-NAME = "study.json"
 
 
-def write_study(folder: Path) -> Path:
-    """The page of a study that was run."""
-    return write_page(folder / "report.html", study_page(folder))
-
-
-def study_page(folder: Path) -> Page:
+def study_page(place: Path) -> Page:
     """From what was declared beforehand (claim, question, setup, rule) and what was found."""
-    file = folder / NAME if folder.is_dir() else folder
-    try:
-        found: dict[str, Any] = json.loads(file.read_text("utf-8"))
-        return _page(found.get("declared", {}), found)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise StoreError(
-            f"{file}: not the result of a study ({type(error).__name__}: {error}). "
-            "`steadyrl study` writes it."
-        ) from None
-
-
-def _page(about: Mapping[str, str], found: Mapping[str, Any]) -> Page:
+    found: StudyStory = read_result(place, "study")
     measured = (
         f"Measured {found['date']} with {found['seeds']} seeds, {found['machine']}, "
         f"commit {found['commit']}."
     )
     curves = found.get("curves", ())
-    about = {name: said.replace("`", "") for name, said in about.items()}  # of Markdown
+    declared = found.get("declared", {})
+    about = {name: said.replace("`", "") for name, said in declared.items()}  # of Markdown
     return Page(
         kind="study",
         title=f"Study {found['study']}",
@@ -60,8 +39,3 @@ def _page(about: Mapping[str, str], found: Mapping[str, Any]) -> Page:
             text(measured, title="Measured"),
         ],
     )
-
-
-def is_study(file: Path) -> bool:
-    """Whether a file holds such a result."""
-    return holds_keys(file, "study", "verdict", "because", "head")
