@@ -16,6 +16,7 @@ from steadyrl.views.fault_bench import fault_bench_page
 from steadyrl.views.ladder import ladder_page
 from steadyrl.views.milestones import measure_all, milestones_page
 from steadyrl.views.pages import sentence
+from steadyrl.views.study import study_page
 from tests.unit.pages import page_data
 from tests.unit.test_pages import _comparison, _ladder, _run, of_fault_bench, of_study
 
@@ -78,7 +79,22 @@ def test_a_study_that_was_kept_is_reported_from_its_file(
     (tmp_path / "kept.json").write_text(json.dumps(kept))
     assert main(["report", str(tmp_path / "kept.json")]) == 0
     page = page_data(Path(capsys.readouterr().out.strip()))
-    assert page["told"] == [kept["because"]]
+    assert page["told"] == ["Asked with 3 seeds.", kept["because"].strip()]
+
+
+def test_a_long_verdict_of_a_study_is_told_sentence_by_sentence(tmp_path: Path) -> None:
+    of_study(tmp_path)
+    kept = json.loads((tmp_path / "study.json").read_text())
+    kept["because"] = "Clearly better: a (+0.1 [0.0, 0.2]); b. Open: c. Why? Few seeds."
+    (tmp_path / "study.json").write_text(json.dumps(kept))
+    first, *others = study_page(tmp_path).told
+    assert first.startswith("Claim: ")
+    assert others == [
+        "Clearly better: a (+0.1 [0.0, 0.2]); b.",
+        "Open: c.",
+        "Why?",
+        "Few seeds.",
+    ]
 
 
 def test_a_fault_bench_names_causes_and_rules_in_words(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from steadyrl.views.numbers import figure, number
 from steadyrl.views.pages import Block, Page, code, items
 from steadyrl.views.proof import proof_tree, scored_by
 from steadyrl.views.rescued import settings_changed, told_rescue
+from steadyrl.views.run import RunView
 from steadyrl.views.runs import view_runs
 
 RULE = re.compile(r"[A-Z]\d{3} ")
@@ -48,7 +49,7 @@ def rescue_page(folder: Path) -> Page:
         blocks.append(code("rescued.yaml", rescued.read_text("utf-8", errors="replace")))
     return Page(
         kind="rescue",
-        title="Rescue",
+        title=_title(runs[0]),
         tone="good" if proved else "bad" if story["tried"] else "unknown",
         headline=story["status"],
         told=told_rescue(story, {_called(run.path, folder): run for run in runs}),
@@ -59,6 +60,13 @@ def rescue_page(folder: Path) -> Page:
         groups=[_group(run.path, folder, story) for run in runs],
         decided=DECIDED.get(str(story.get("measure")), ()),
     )
+
+
+def _title(original: RunView) -> str:
+    """What was rescued: the algorithm, and the task."""
+    facts = dict(original.facts)
+    named = [facts[name] for name in ("algorithm", "task") if name in facts]
+    return f"Rescue of {' on '.join(named)}" if named else "Rescue"
 
 
 def _called(path: str, folder: Path) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from steadyrl.store.results import StudyStory, read_result
-from steadyrl.views.pages import Page, chart, charts, items, table, text
+from steadyrl.views.pages import Page, chart, charts, items, sentences, table, text
 
 TONES = {"confirmed": "good", "refuted": "bad", "depends on": "doubtful"}
 DECLARED = {
@@ -25,12 +25,15 @@ def study_page(place: Path) -> Page:
     curves = found.get("curves", ())
     declared = found.get("declared", {})
     about = {name: said.replace("`", "") for name, said in declared.items()}  # of Markdown
+    first = (
+        f"Claim: {about['claim']}" if "claim" in about else f"Asked with {found['seeds']} seeds."
+    )
     return Page(
         kind="study",
         title=f"Study {found['study']}",
         tone=TONES.get(found["verdict"], "unknown"),
         headline=found["verdict"],
-        told=[*([f"Claim: {about['claim']}"] if "claim" in about else []), found["because"]],
+        told=[first, *sentences(found["because"])],
         blocks=[
             *([charts("Curves", [chart(**c) for c in curves])] if curves else []),
             table("What was found", found["head"], found["rows"]),
