@@ -121,6 +121,15 @@ def test_what_nobody_judged_yet_stands_below_what_can_be_read() -> None:
     assert worst_first([waiting, well, result]) == [result, well, waiting]
 
 
+def test_nobody_waits_while_there_are_runs_that_were_never_judged(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        recorded(tmp_path / name, trace())
+    fleet = Fleet(Folder(tmp_path))
+    assert fleet.pause(fleet.renew(most=1), took=2.0) == 0.0
+    assert fleet.pause(fleet.renew(most=1), took=2.0) == 20.0
+    assert fleet.pause(fleet.renew(), took=2.0) == 1.0
+
+
 def test_who_asks_for_what_is_on_the_screen_gets_no_more(tmp_path: Path) -> None:
     for name in ("one", "two"):
         recorded(tmp_path / name, trace())

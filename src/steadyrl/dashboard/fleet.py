@@ -133,12 +133,17 @@ class Fleet:
     def _forever(self) -> None:
         while True:
             begun = time.monotonic()
-            fresh = any(identity not in self._stamps for identity in self._now)
             judged = self.renew(most=4)
-            if not judged:
-                time.sleep(EVERY)
-            elif not fresh:  # whoever trains beside it has the better right to the processor
-                time.sleep(max(EVERY, SHARE * (time.monotonic() - begun)))
+            time.sleep(self.pause(judged, time.monotonic() - begun))
+
+    def pause(self, judged: int, took: float) -> float:
+        """Seconds until the next round: none as long as there are runs that nobody judged yet.
+
+        Otherwise whoever trains beside it has the better right to the processor.
+        """
+        if len(self._stamps) < len(self.found):
+            return 0.0
+        return max(EVERY, SHARE * took) if judged else EVERY
 
     def _search(self) -> None:
         found = self.folder.look()
