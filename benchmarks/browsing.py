@@ -19,6 +19,9 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 DRAWN = """() => [...document.querySelectorAll("canvas")].some((c) => c.width > 0 &&
     c.getContext("2d").getImageData(0, 0, c.width, c.height).data.some((v) => v > 0))"""
 ROWS = "() => document.querySelectorAll('.rows .row').length > 5"
+JUDGED = """() => { const rows = [...document.querySelectorAll('.rows .row')];
+    return rows.length > 5 && !rows.some((row) => row.innerText.includes('reading')); }"""
+HERE = ("http://127.0.0.1", "http://localhost")
 # TensorBoard's charts are elements of its own, some of them hidden from a plain query.
 LINES = """() => { const drawn = "canvas, line-chart svg path, .series-view svg path";
     const seen = (root) => [...root.querySelectorAll("*")].some((one) =>
@@ -35,10 +38,14 @@ def serving(command: list[str], cache: Path) -> Iterator[tuple[str, psutil.Proce
     ) as process:
         assert process.stdout is not None
         try:
-            found = next(word for text in process.stdout for word in text.split() if "://" in word)
+            found = next(word for text in process.stdout for word in text.split() if _here(word))
             yield found.rstrip("/"), psutil.Process(process.pid)
         finally:
             process.kill()
+
+
+def _here(word: str) -> bool:
+    return word.startswith(HERE)
 
 
 def ours(folder: Path) -> list[str]:

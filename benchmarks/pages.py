@@ -1,8 +1,8 @@
 """The page's bars: how fast, how small, how exact, how modest; TensorBoard on the same folder.
 
-python benchmarks/pages.py                     all of it; the soak takes an hour
+python benchmarks/pages.py                     all of it; twenty minutes on an idle machine
 python benchmarks/pages.py --only long report  some of it, printed and not kept
-python benchmarks/pages.py --minutes 5         a shorter soak
+python benchmarks/pages.py --quick             everything once and small: does it work at all?
 
 Times are from the browser's request until the first chart has something on it, in a headless
 Chromium on this machine, the median of --rounds. Needs chromium (or another of its kind).
@@ -19,16 +19,15 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from browsing import (
     BROWSERS,
     DRAWN,
+    JUDGED,
     LINES,
     ROWS,
     heap,
@@ -41,131 +40,94 @@ from browsing import (
     until,
 )
 from common import conclude
-from pages_runs import SPIKE, copies, line, make_run, mirror, names, values
+from pages_live import latency, soak, training
+from pages_runs import SPIKE, copies, events_only, make_run, mirror
 from playwright.sync_api import Browser, sync_playwright
 
-from steadyrl.core.presets import load_config
 from steadyrl.judging import open_run
 from steadyrl.report.html import write_report
-from steadyrl.store.writer import RunWriter
 from steadyrl.viewer.frame import render_shell, script, style
 
 Found = dict[str, Any]
 
 
 def long(browser: Browser, scratch: Path, options: argparse.Namespace) -> Found:
-    """A run of a million Steps: cold, cached, and what TensorBoard makes of the same folder."""
-    runs, count = scratch / "long", options.steps
+    """A run of a million Steps and 12 signals: cold, cached, and TensorBoard on the same folder.
+
+    TensorBoard has one signal to read, its event file holds the return alone; that file is read by
+    us as well.
+    """
+    runs, events, count = scratch / "long", scratch / "events", options.steps
     run = make_run(runs / "run", count, 12, odd=True)
     mirror(run, count)
-    cold, cached, theirs_seconds = [], [], []
+    events_only(run, events / "run")
+    taken: dict[str, list[float]] = {}
+    held: dict[str, float] = {}
     for number in range(options.rounds):
-        cache = scratch / f"cache-{number}"
-        for kept in (cold, cached):
-            with serving(ours(runs), cache) as (base, process):
-                seconds, page = opened(browser, run_address(runs, base), DRAWN)
-                kept.append(seconds)
-                held = memory(process)
-                said = page.locator("figcaption").first.inner_text()
+        for name, folder, cache in (
+            ("cold", runs, f"cache-{number}"),
+            ("cached", runs, f"cache-{number}"),
+            ("cold_event_file", events, f"cache-events-{number}"),
+            ("tensorboard", runs, "cache-tensorboard"),
+        ):
+            tensorboard = name == "tensorboard"
+            command = theirs(folder) if tensorboard else ours(folder)
+            with serving(command, scratch / cache) as (base, process):
+                address = f"{base}/#timeseries" if tensorboard else run_address(folder, base)
+                seconds, page = opened(browser, address, LINES if tensorboard else DRAWN)
+                taken.setdefault(name, []).append(seconds)
+                held[name] = memory(process)
                 page.context.close()
-        with serving(theirs(runs), cache) as (base, process):
-            seconds, page = opened(browser, f"{base}/#timeseries", LINES)
-            theirs_seconds.append(seconds)
-            tensorboard_memory = memory(process)
-            page.context.close()
     drawn = json.loads(_first_event(runs, scratch / "cache-0"))["curves"]["rollout.return_mean"]
     return {
         "steps": count,
-        "cold_seconds": statistics.median(cold),
-        "cached_seconds": statistics.median(cached),
-        "tensorboard_seconds": statistics.median(theirs_seconds),
+        "seconds": {name: statistics.median(found) for name, found in taken.items()},
+        "all_seconds": taken,
         "memory_mb": held,
-        "tensorboard_memory_mb": tensorboard_memory,
         "spike_drawn": SPIKE in drawn["y"],
-        "nan_drawn": [what for _, what in drawn.get("odd", [])] == ["nan"] and "nan" in said,
+        "nan_drawn": [what for _, what in drawn.get("odd", [])] == ["nan"],
     }
 
 
 def _first_event(runs: Path, cache: Path) -> str:
     """What the page of a run is told first."""
     with serving(ours(runs), cache) as (base, _):
-        command = [
-            "curl",
-            "-sN",
-            "--max-time",
-            "20",
-            run_address(runs, base).replace("/run/", "/events/run/"),
-        ]
+        address = run_address(runs, base).replace("/run/", "/events/run/")
+        command = ["curl", "-sN", "--max-time", "10", address]
         said = subprocess.run(command, capture_output=True, text=True, check=False).stdout
     return said.split("data: ", 1)[1].split("\n", 1)[0]
 
 
 def fleet(browser: Browser, scratch: Path, options: argparse.Namespace) -> Found:
-    """Many runs: until rows can be read, and what the page holds."""
+    """Many runs: until rows can be read, until those on the screen are judged; what it holds."""
     found: Found = {}
     for count in options.runs:
-        folder = scratch / f"fleet-{count}"
+        folder, cache = scratch / f"fleet-{count}", scratch / f"cache-fleet-{count}"
         folder.mkdir()
         copies(folder, count)
-        with serving(ours(folder), scratch / "cache-fleet") as (base, process):
-            seconds, page = opened(browser, base, ROWS)
-            found[f"{count}_runs"] = {
-                "seconds": seconds,
-                "heap_mb": heap(page),
-                "memory_mb": memory(process),
-            }
-            page.context.close()
+        for name in ("cold", "cached"):
+            with serving(ours(folder), cache) as (base, process):
+                seconds, page = opened(browser, base, ROWS)
+                judged = seconds + until(page, JUDGED)
+                found[f"{count}_runs_{name}"] = {
+                    "seconds": seconds,
+                    "judged_seconds": judged,
+                    "heap_mb": heap(page),
+                    "memory_mb": memory(process),
+                }
+                page.wait_for_timeout(2000)  # some of the rest is judged for the second time
+                page.context.close()
+        if count == min(options.runs):
+            with serving(theirs(folder), cache) as (base, process):
+                seconds, page = opened(browser, f"{base}/#timeseries", LINES)
+                found[f"{count}_runs_tensorboard"] = {
+                    "seconds": seconds,
+                    "heap_mb": heap(page),
+                    "memory_mb": memory(process),
+                }
+                page.context.close()
         shutil.rmtree(folder)
     return found
-
-
-def growing(folder: Path, rate: float, stop: threading.Event) -> threading.Thread:
-    """A run that is written at so many Steps a second until it is stopped."""
-    writer = RunWriter.create(folder / "run", load_config("ppo/cartpole"))
-    called, rows = names(12), values(1000, 12).tolist()
-
-    def write() -> None:
-        with (folder / "run" / "steps.jsonl").open("ab", buffering=0) as file:
-            index = 0
-            while not stop.wait(1 / rate):
-                index += 1
-                file.write(line(index, called, rows[index % 1000]))
-        writer.close()
-
-    thread = threading.Thread(target=write, daemon=True)
-    thread.start()
-    return thread
-
-
-def latency(browser: Browser, scratch: Path, options: argparse.Namespace) -> Found:
-    """From a Step's last byte until the page has drawn it; and the traffic when nothing happens."""
-    folder = scratch / "latency"
-    run = make_run(folder / "run", 200, 12)
-    (run / "summary.json").unlink()
-    taken = names(12)
-    delays, generator = [], np.random.default_rng(0)
-    with serving(ours(folder), scratch / "cache-latency") as (base, _):
-        _, page = opened(browser, run_address(folder, base), DRAWN)
-        for index in range(201, 201 + options.written):
-            page.wait_for_timeout(float(generator.uniform(200, 1500)))
-            with (run / "steps.jsonl").open("ab", buffering=0) as file:
-                file.write(line(index, taken, values(1, 12)[0].tolist()))
-            shown = f"() => document.querySelector('.facts').innerText.includes('{index * 128:,}')"
-            delays.append(until(page, shown, 10.0))
-        page.wait_for_timeout(5000)
-        received = [0]
-        session = page.context.new_cdp_session(page)
-        session.send("Network.enable")
-        session.on(
-            "Network.dataReceived", lambda e: received.__setitem__(0, received[0] + e["dataLength"])
-        )
-        page.wait_for_timeout(30_000)
-    return {
-        "written": len(delays),
-        "p50_seconds": float(np.percentile(delays, 50)),
-        "p95_seconds": float(np.percentile(delays, 95)),
-        "idle_bytes_per_second": received[0] / 30,
-    }
 
 
 def weight(_browser: Browser, _scratch: Path, _options: argparse.Namespace) -> Found:
@@ -177,60 +139,64 @@ def weight(_browser: Browser, _scratch: Path, _options: argparse.Namespace) -> F
 
 def report(browser: Browser, scratch: Path, options: argparse.Namespace) -> Found:
     """Nine runs of 20,000 Steps and 40 signals in one file."""
-    runs = [make_run(scratch / "report" / f"run-{n}", 20_000, 40, seed=n) for n in range(9)]
+    steps = min(20_000, options.steps)
+    runs = [make_run(scratch / "report" / f"run-{n}", steps, 40, seed=n) for n in range(9)]
+    begun = time.perf_counter()
     page = write_report([open_run(run) for run in runs], scratch / "report.html")
-    seconds = [opened(browser, page.as_uri(), DRAWN)[0] for _ in range(options.rounds)]
-    return {"bytes": page.stat().st_size, "seconds": statistics.median(seconds)}
-
-
-def soak(browser: Browser, scratch: Path, options: argparse.Namespace) -> Found:
-    """A run that writes 100 Steps a second, looked at all the time: what grows."""
-    folder, stop = scratch / "soak", threading.Event()
-    folder.mkdir()
-    thread = growing(folder, 100.0, stop)
-    try:
-        time.sleep(5)
-        with serving(ours(folder), scratch / "cache-soak") as (base, process):
-            _, page = opened(browser, run_address(folder, base), DRAWN)
-            page.wait_for_timeout(1000 * min(300, 12 * options.minutes))  # caches fill first
-            first = memory(process), heap(page)
-            page.wait_for_timeout(60_000 * options.minutes)
-            last = memory(process), heap(page)
-    finally:
-        stop.set()
-        thread.join()
+    written = time.perf_counter() - begun
+    seconds = []
+    for _ in range(options.rounds):
+        taken, shown = opened(browser, page.as_uri(), DRAWN)
+        seconds.append(taken)
+        shown.context.close()
     return {
-        "minutes": options.minutes,
-        "memory_mb": [first[0], last[0]],
-        "growth": last[0] / first[0] - 1,
-        "heap_mb": [first[1], last[1]],
+        "bytes": page.stat().st_size,
+        "seconds": statistics.median(seconds),
+        "written_in_seconds": written,
     }
-
-
-def training(browser: Browser, scratch: Path, options: argparse.Namespace) -> Found:
-    """The same training with and without somebody looking, in turns."""
-    seconds: dict[bool, list[float]] = {False: [], True: []}
-    for number in range(2 * options.rounds):
-        looked = number % 2 == 1
-        folder = scratch / f"training-{number}"
-        folder.mkdir()
-        with serving(ours(folder), scratch / "cache-training") as (base, _):
-            page = (
-                opened(browser, base, "() => document.querySelector('main')")[1] if looked else None
-            )
-            command = [sys.executable, "-m", "steadyrl", "train", "ppo/cartpole", "--runs"]
-            begun = time.perf_counter()
-            subprocess.run([*command, str(folder), "--quiet"], check=True, capture_output=True)
-            seconds[looked].append(time.perf_counter() - begun)
-            if page:
-                page.context.close()
-    alone, watched = (statistics.median(seconds[looked]) for looked in (False, True))
-    return {"alone_seconds": alone, "watched_seconds": watched, "slowed": watched / alone - 1}
 
 
 PARTS: dict[str, Callable[[Browser, Path, argparse.Namespace], Found]] = {
     part.__name__: part for part in (weight, report, long, fleet, latency, training, soak)
 }
+BARS: tuple[tuple[str, float, tuple[str, ...]], ...] = (
+    ("1M Steps, first chart, cached: s", 1.0, ("long", "seconds", "cached")),
+    ("1M Steps x 12 signals, first chart, cold: s", 6.0, ("long", "seconds", "cold")),
+    ("event file of 1M points, cold: s", 2.0, ("long", "seconds", "cold_event_file")),
+    (
+        "1,000 runs, those on the screen judged: s",
+        1.0,
+        ("fleet", "1000_runs_cold", "judged_seconds"),
+    ),
+    (
+        "10,000 runs, those on the screen judged: s",
+        2.0,
+        ("fleet", "10000_runs_cold", "judged_seconds"),
+    ),
+    ("10,000 runs: heap, MB", 50.0, ("fleet", "10000_runs_cold", "heap_mb")),
+    ("Step to pixel, p95: s", 1.5, ("latency", "p95_seconds")),
+    ("idle: bytes/s", 1000.0, ("latency", "idle_bytes_per_second")),
+    ("page, gzipped: bytes", 100_000.0, ("weight", "gzipped_bytes")),
+    ("report, 9 runs x 40 signals: bytes", 2e6, ("report", "bytes")),
+    ("report, first chart: s", 1.0, ("report", "seconds")),
+    ("server on 1M Steps, cold: MB", 150.0, ("long", "memory_mb", "cold")),
+    ("server on 10,000 runs: MB", 150.0, ("fleet", "10000_runs_cold", "memory_mb")),
+    ("server after the soak: growth", 0.05, ("soak", "growth")),
+    ("training slowed", 0.005, ("training", "slowed", "share")),
+)
+
+
+def bars(result: Found) -> list[Found]:
+    """Every bar of a part that was measured: what was found, and whether it is met."""
+    found = []
+    for name, most, place in BARS:
+        value: Any = result
+        for step in place:
+            value = value.get(step) if isinstance(value, dict) else None
+        if value is not None:
+            met = bool(value <= most)
+            found.append({"bar": name, "most": most, "found": value, "met": met})
+    return found
 
 
 def main() -> None:
@@ -239,12 +205,17 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--quick", action="store_true", help="small and once; nothing is kept")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=1_000_000, help="of the long run")
     parser.add_argument("--runs", type=int, nargs="+", default=[1000, 10_000])
     parser.add_argument("--written", type=int, default=40, help="Steps whose way is timed")
-    parser.add_argument("--minutes", type=float, default=60.0, help="of the soak")
+    parser.add_argument("--pairs", type=int, default=8, help="of trainings")
+    parser.add_argument("--minutes", type=float, default=6.0, help="of the soak")
     options = parser.parse_args()
+    if options.quick:
+        options.rounds, options.steps, options.runs, options.written = 1, 20_000, [100, 1000], 5
+        options.pairs, options.minutes = 1, 0.5
     program = next((path for name in BROWSERS if (path := shutil.which(name))), None)
     if program is None:
         sys.exit(f"there is no {', '.join(BROWSERS)}: apt-get install chromium")
@@ -252,11 +223,16 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         for part in options.only:
-            sys.stderr.write(f"{part} ...\n")
-            load = os.getloadavg()[0]
-            result[part] = {**PARTS[part](browser, Path(scratch), options), "load": load}
-            sys.stderr.write(f"{json.dumps(result[part])}\n")
+            load, begun = os.getloadavg()[0], time.perf_counter()
+            found = PARTS[part](browser, Path(scratch), options)
+            took = time.perf_counter() - begun
+            result[part] = {**found, "load_before": load, "took_seconds": took}
+            sys.stderr.write(f"{part}, {took:.0f} s, load {load:.1f}: {json.dumps(found)}\n")
         browser.close()
+    result["bars"] = bars(result)
+    for bar in result["bars"]:
+        said = "met   " if bar["met"] else "MISSED"
+        sys.stderr.write(f"{said} {bar['bar']}: {bar['found']:.4g} (at most {bar['most']:g})\n")
     whole = set(options.only) == set(PARTS) and options.steps >= 1_000_000
     conclude("pages", result, keep=whole)
 

@@ -69,7 +69,7 @@ def mirror(run: Path, count: int) -> None:
     """The return of such a run as TensorBoard's event file, in the same folder."""
     folder = run / "tensorboard"
     folder.mkdir()
-    returns, steps = values(count, 1)[:, 0], np.arange(1, count + 1)
+    returns, steps = values(count, 12)[:, 0], np.arange(1, count + 1)
     returns[count // 3], returns[count // 2] = SPIKE, np.nan
     widths = np.array([len(varint(step)) for step in steps.tolist()])
     parts = [framed(np.frombuffer(VERSION, dtype=np.uint8)[None])]
@@ -80,8 +80,14 @@ def mirror(run: Path, count: int) -> None:
     (folder / "events.out.tfevents.1.here.1.0").write_bytes(content)
 
 
+def events_only(run: Path, path: Path) -> None:
+    """The same event file by itself, as another program would have written it."""
+    shutil.copytree(run / "tensorboard", path)
+
+
 def copies(folder: Path, count: int) -> None:
-    """So many small runs."""
+    """So many small runs, each with its event file."""
     first = make_run(folder / "run-00000", 50, 12)
+    mirror(first, 50)
     for number in range(1, count):
         shutil.copytree(first, folder / f"run-{number:05d}")

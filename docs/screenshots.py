@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from playwright.sync_api import Browser, sync_playwright
 
@@ -21,10 +22,10 @@ from steadyrl.core.presets import load_config
 from steadyrl.core.records import Step
 from steadyrl.judging import open_run
 from steadyrl.report.html import write_report
-from steadyrl.report.ladder import write_ladder_report
-from steadyrl.report.milestones import write_milestones
-from steadyrl.report.rescue import write_rescue_report
+from steadyrl.report.results import write_result
 from steadyrl.store.writer import RunWriter
+from steadyrl.viewer.frame import write_page
+from steadyrl.views.milestones import measure_all, milestones_page
 
 DOCS = Path(__file__).parent
 DEMO, LADDER = Path("runs/demo"), Path("runs/ladder-stage1")
@@ -57,18 +58,19 @@ def kept_breakout(folder: Path) -> Path:
             store.append_step(Step(number, taken, seconds, signals))
         store.close()
         runs.append(folder / name)
-    return write_milestones(runs, [10.0, 50.0, 100.0], folder / "milestones.html")
+    found = measure_all(runs, [10.0, 50.0, 100.0])
+    return write_page(folder / "milestones.html", milestones_page(runs, found))
 
 
 SHOTS = (
-    Shot("rescue-report", 1400, DEMO / "rescue.json", lambda _: write_rescue_report(DEMO)),
+    Shot("rescue-report", 1400, DEMO / "rescue.json", lambda _: write_result(DEMO, "rescue")),
     Shot(
         "run-report",
         1480,
         DEMO / "original" / "steps.jsonl",
         lambda _: write_report([open_run(DEMO / "original")]),
     ),
-    Shot("ladder-report", 1120, LADDER / "ladder.json", lambda _: write_ladder_report(LADDER)),
+    Shot("ladder-report", 1120, LADDER / "ladder.json", lambda _: write_result(LADDER, "ladder")),
     Shot("milestones", 1240, CURVES, kept_breakout),
 )
 
@@ -91,7 +93,9 @@ def main() -> None:
         browser.close()
 
 
-def take(browser: Browser, name: str, address: str, height: int, theme: str) -> None:
+def take(
+    browser: Browser, name: str, address: str, height: int, theme: Literal["dark", "light"]
+) -> None:
     """One picture of one page."""
     page = browser.new_page(viewport={"width": 1180, "height": height}, color_scheme=theme)
     page.goto(address)

@@ -12,8 +12,9 @@ from steadyrl.core.records import Step
 from steadyrl.dashboard.folder import Folder
 from steadyrl.judging import open_run
 from steadyrl.report.html import write_report
-from steadyrl.report.milestones import write_milestones
 from steadyrl.store.writer import RunWriter
+from steadyrl.viewer.frame import write_page
+from steadyrl.views.milestones import measure_all, milestones_page
 from tests.browser.conftest import Open, holds, served
 from tests.rules.traces import CUT_SHORT, trace, trace_of
 from tests.unit import test_pages as made
@@ -231,7 +232,8 @@ def test_a_rule_that_spoke_leads_to_its_page(opened: Open, tmp_path: Path) -> No
 
 def test_lines_that_share_a_chart_are_named(opened: Open, tmp_path: Path) -> None:
     runs = [recorded(tmp_path / name, trace()) for name in ("one", "other")]
-    page = opened(write_milestones(runs, [1.0], tmp_path / "page.html").as_uri())
+    made = milestones_page(runs, measure_all(runs, [1.0]))
+    page = opened(write_page(tmp_path / "page.html", made).as_uri())
     page.wait_for_selector("canvas", timeout=WAIT)
     assert page.locator(".legend span").all_inner_texts() == ["one", "other"]
 

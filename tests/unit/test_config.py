@@ -7,6 +7,7 @@ import yaml
 
 from steadyrl.algorithms.ddpg.config import DDPGConfig
 from steadyrl.algorithms.on_policy.config import PPOConfig
+from steadyrl.core import yaml_text
 from steadyrl.core.config import LiveConfig
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.foreign_config import ForeignConfig, as_ours
@@ -239,3 +240,19 @@ def test_a_million_may_be_written_as_1e6_but_half_a_step_is_refused() -> None:
 def test_the_default_ddpg_passes_its_own_checks() -> None:
     config = parse_config({"algorithm": "ddpg", "environment": {"id": "Pendulum-v1"}})
     assert "S001" not in {concern.rule for concern in check_config(config)}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: 1e-3\nb: {c: [1, 2.5, null], d: 'x'}\n",
+        "a: !!binary aGVsbG8=\nb: 2020-01-01\n",
+        "a: &x [1]\nb: *x\n",
+        "a:\n  - b: yes\n    c: 0x10\n  - ~\n",
+        'a: |\n  two\n  lines\nb: "\\u00e9"\n',
+    ],
+)
+def test_both_readers_of_yaml_say_the_same(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    fast = read_yaml(text, source="t")
+    monkeypatch.setattr(yaml_text, "DEEPEST", -1)
+    assert read_yaml(text, source="t") == fast

@@ -18,7 +18,7 @@ from steadyrl.core.errors import ConfigError
 from steadyrl.core.records import Step
 from steadyrl.dashboard import serving
 from steadyrl.dashboard.access import Access, access_of
-from steadyrl.dashboard.fleet import Fleet, group_of, worst_first
+from steadyrl.dashboard.fleet import Fleet, Row, group_of, worst_first
 from steadyrl.dashboard.folder import DEPTH, Folder
 from steadyrl.dashboard.live import follow_run
 from steadyrl.dashboard.looking import Looks
@@ -110,8 +110,34 @@ def test_a_row_and_the_page_of_its_run_say_the_same_of_when_it_began(tmp_path: P
 
 
 def test_rows_of_one_tone_are_ordered_by_who_was_heard_last() -> None:
-    rows = [{"tone": "good", "heard": 1.0}, {"tone": "good", "heard": 2.0}]
+    rows = [{"tone": "good", "headline": "healthy", "heard": heard} for heard in (1.0, 2.0)]
     assert [row["heard"] for row in worst_first(rows)] == [2.0, 1.0]
+
+
+def test_what_nobody_judged_yet_stands_below_what_can_be_read() -> None:
+    waiting = Row("a", "a", "run", 9.0).to_json()
+    result = Row("b", "b", "rescue", 1.0).to_json()
+    well = {"tone": "good", "headline": "healthy", "heard": 2.0}
+    assert worst_first([waiting, well, result]) == [result, well, waiting]
+
+
+def test_nobody_waits_while_there_are_runs_that_were_never_judged(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        recorded(tmp_path / name, trace())
+    fleet = Fleet(Folder(tmp_path))
+    assert fleet.pause(fleet.renew(most=1), took=2.0) == 0.0
+    assert fleet.pause(fleet.renew(most=1), took=2.0) == 20.0
+    assert fleet.pause(fleet.renew(), took=2.0) == 1.0
+
+
+def test_who_asks_for_what_is_on_the_screen_gets_no_more(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        recorded(tmp_path / name, trace())
+    client = client_of(tmp_path)
+    wanted = next(row["id"] for row in rows_of(tmp_path) if row["name"] == "two")
+    answer = client.get(f"/api/fleet?visible={wanted},unknown", headers=HOST)
+    (row,) = json.loads(answer.get_data(as_text=True))["rows"]
+    assert row["name"] == "two"
 
 
 def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:

@@ -21,10 +21,10 @@ from steadyrl.core.records import Step
 from steadyrl.environments.language.completions import Completions
 from steadyrl.experiments.verify_resume import compare_runs
 from steadyrl.judging import judge
-from steadyrl.report.answers import answers
 from steadyrl.run import Observers, resume, train
 from steadyrl.stability.monitor import Monitor
 from steadyrl.store.reader import RunReader
+from steadyrl.views.answers import answers
 from tests.unit.small_language import small_config
 
 

@@ -13,9 +13,9 @@ import pytest
 from steadyrl.cli.main import main
 from steadyrl.core.presets import parse_config
 from steadyrl.core.records import Step
-from steadyrl.report.milestones import _smoothed, measure
 from steadyrl.store.reader import RunReader
 from steadyrl.store.writer import RunWriter
+from steadyrl.views.milestones import _smoothed, measure
 
 
 @pytest.fixture

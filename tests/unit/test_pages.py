@@ -17,19 +17,20 @@ from steadyrl.core.errors import StoreError
 from steadyrl.core.presets import parse_config
 from steadyrl.core.records import Step
 from steadyrl.dashboard.folder import Folder
-from steadyrl.dashboard.results import result_page
+from steadyrl.dashboard.results import page_of
 from steadyrl.experience.demonstrations import made
 from steadyrl.judging import open_run
-from steadyrl.report.compare import print_comparison, write_comparison_report
-from steadyrl.report.demos import write_inspection, write_replay
-from steadyrl.report.fault_bench import fault_bench_page
+from steadyrl.report.compare import print_comparison
 from steadyrl.report.html import write_report
-from steadyrl.report.ladder import print_ladder, write_ladder_report
-from steadyrl.report.milestones import write_milestones
-from steadyrl.report.rescue import print_rescue, write_rescue_report
-from steadyrl.report.study import write_study
+from steadyrl.report.ladder import print_ladder
+from steadyrl.report.rescue import print_rescue
+from steadyrl.report.results import write_result
+from steadyrl.store.results import Kind
 from steadyrl.store.writer import RunWriter
 from steadyrl.viewer.frame import write_page
+from steadyrl.views.demos import inspection_page, replay_page
+from steadyrl.views.fault_bench import fault_bench_page
+from steadyrl.views.milestones import measure_all, milestones_page
 from steadyrl.views.names import distinct_names
 from tests.unit.pages import page_data, texts
 
@@ -126,23 +127,23 @@ def _comparison(folder: Path, text: str) -> None:
 def of_rescue(folder: Path) -> Path:
     _run(folder / "original", EVIL)
     _rescue(folder, EVIL)
-    return write_rescue_report(folder)
+    return write_result(folder, "rescue")
 
 
 def of_ladder(folder: Path) -> Path:
     _run(folder / "original", EVIL)
     _ladder(folder, EVIL)
-    return write_ladder_report(folder)
+    return write_result(folder, "ladder")
 
 
 def of_comparison(folder: Path) -> Path:
     _comparison(folder, EVIL)
-    return write_comparison_report(folder)
+    return write_result(folder, "compare")
 
 
 def of_milestones(folder: Path) -> Path:
     runs = [_run(folder / FOLDER, EVIL), _run(folder / "b" / FOLDER, EVIL)]
-    return write_milestones(runs, [0.5], folder / "page.html")
+    return write_page(folder / "page.html", milestones_page(runs, measure_all(runs, [0.5])))
 
 
 def of_runs(folder: Path) -> Path:
@@ -152,11 +153,12 @@ def of_runs(folder: Path) -> Path:
 
 def of_inspection(folder: Path) -> Path:
     data = made(np.zeros((5, 1)), np.ones((5, 1)), [0], EVIL)
-    return write_inspection([(EVIL, EVIL)], [EVIL], data, folder / "page.html")
+    return write_page(folder / "page.html", inspection_page([(EVIL, EVIL)], [EVIL], data))
 
 
 def of_replay(folder: Path) -> Path:
-    return write_replay(EVIL, EVIL, {"clone": [0.0, 1.0]}, folder / "page.html")
+    page = replay_page(EVIL, EVIL, {"clone": [0.0, 1.0]})
+    return write_page(folder / "page.html", page)
 
 
 def of_study(folder: Path) -> Path:
@@ -164,7 +166,7 @@ def of_study(folder: Path) -> Path:
     words = dict.fromkeys(("verdict", "because", "date", "machine", "commit", "study"), EVIL)
     found = {**words, "seeds": 3, "head": [EVIL], "rows": [[EVIL]], "notes": [EVIL]}
     (folder / "study.json").write_text(json.dumps({**found, "declared": declared}))
-    return write_study(folder)
+    return write_result(folder, "study")
 
 
 def of_fault_bench(folder: Path) -> Path:
@@ -282,17 +284,15 @@ def test_a_run_in_the_folder_where_one_stands_has_a_name(
     assert distinct_names([Path()]) == [tmp_path.name]
 
 
-@pytest.mark.parametrize(
-    ("tell", "write"), [(_rescue, write_rescue_report), (_ladder, write_ladder_report)]
-)
+@pytest.mark.parametrize(("tell", "kind"), [(_rescue, "rescue"), (_ladder, "ladder")])
 def test_a_folder_that_was_moved_keeps_its_report(
-    tell: Callable[[Path, str], None], write: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tell: Callable[[Path, str], None], kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _run(tmp_path / "made" / "original")
     tell(tmp_path / "made", "plain")
     shutil.move(tmp_path / "made", tmp_path / "moved")
     monkeypatch.chdir(tmp_path)
-    assert "plain-v0" in "".join(texts(page_data(write(Path("moved")))))
+    assert "plain-v0" in "".join(texts(page_data(write_result(Path("moved"), kind))))
 
 
 def test_the_folder_of_a_result_is_reported_as_that_result(tmp_path: Path) -> None:
@@ -300,7 +300,7 @@ def test_the_folder_of_a_result_is_reported_as_that_result(tmp_path: Path) -> No
     _rescue(tmp_path, "a remedy")
     assert main(["report", str(tmp_path)]) == 0
     by_command = (tmp_path / "report.html").read_bytes()
-    assert write_rescue_report(tmp_path).read_bytes() == by_command
+    assert write_result(tmp_path, "rescue").read_bytes() == by_command
     assert main(["report", str(tmp_path / "original")]) == 0
     assert (tmp_path / "original" / "report.html").exists()
 
@@ -335,4 +335,4 @@ def test_a_result_that_is_not_whole_is_named_and_nothing_breaks(
     (one,) = Folder(tmp_path).look().values()
     assert one.kind == kind
     with pytest.raises(StoreError, match=f"{kind}.json"):
-        result_page(one)
+        page_of(one)

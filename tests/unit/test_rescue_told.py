@@ -9,9 +9,9 @@ from typing import Any
 from steadyrl.core.presets import parse_config
 from steadyrl.experiments.trials import Outcome, read_outcome
 from steadyrl.judging import open_run
-from steadyrl.report import rescue
 from steadyrl.run import train
 from steadyrl.store.reader import RunReader
+from steadyrl.views import rescue
 from steadyrl.views.proof import proof_tree
 from steadyrl.views.rescued import causes_told, told_rescue
 from steadyrl.views.run import run_view
@@ -32,7 +32,7 @@ def _row(name: str, *, severe: tuple[str, ...] = (), length: float | None = 10.0
     }
 
 
-def _story(**changes: Any) -> dict[str, Any]:
+def _story(**changes: Any) -> Any:
     causes = [("C201", "learning-rate-too-high"), ("C203", "reward-scale-too-large")]
     return {
         "status": "verified",
@@ -50,7 +50,7 @@ def test_the_cause_whose_remedy_was_chosen_is_told_first() -> None:
     assert causes_told(_story(chosen=chosen))[0]["cause"] == "C203"
 
 
-def _verified() -> dict[str, Any]:
+def _verified() -> Any:
     sick = {**_row("seed", severe=("D010",), length=19.13), "run": "before"}
     well = {**_row("seed", length=1000.0), "run": "after"}
     found = {"severity": "severe", "message": "episodes end after 25 steps", "taken": 8400}
@@ -91,7 +91,7 @@ def test_what_remains_after_a_rescue_is_said(tmp_path: Path) -> None:
 
 
 def test_a_finding_is_named_in_the_proof() -> None:
-    tree = proof_tree({**_verified(), "tried": []})
+    tree = proof_tree(_verified() | {"tried": []})
     assert "found episodes cut short (D010)" in tree.fresh[0].beside
 
 
@@ -108,14 +108,15 @@ def test_a_remedy_that_made_the_run_sick_is_not_advice() -> None:
 
 def test_there_is_no_column_of_what_was_not_measured() -> None:
     played = _story()
-    assert "length" in rescue._titles(played)
+    assert "length" in rescue.tried_table(played)[0]
     cloned = _story(control=_row("control", length=None), tried=[_row("R350", length=None)])
-    assert "length" not in rescue._titles(cloned)
+    assert "length" not in rescue.tried_table(cloned)[0]
     cloned["tried"][0]["run"] = cloned["control"]["run"] = "somewhere"
-    tree = proof_tree({**cloned, "verified": []})
+    tree = proof_tree(cloned | {"verified": []})
     assert not any("length" in said for branch in tree.tried for said in branch.beside)
     for story in (played, cloned):
-        assert {len(row) for row in rescue._rows(story)} == {len(rescue._titles(story))}
+        titles, rows = rescue.tried_table(story)
+        assert {len(row) for row in rows} == {len(titles)}
 
 
 def test_a_budget_below_the_interval_ends_with_a_score_that_is_not_counted(tmp_path: Path) -> None:
@@ -140,3 +141,14 @@ def test_a_budget_below_the_interval_ends_with_a_score_that_is_not_counted(tmp_p
 def test_a_run_that_was_never_evaluated_says_so() -> None:
     outcome = Outcome("x", Path("x"), "diverged", (), math.nan, math.nan, 5)
     assert outcome.said == "ended before it was evaluated"
+
+
+def test_the_measure_is_called_what_the_task_calls_its_score() -> None:
+    control = {**_row("control"), "run": "control", "score": "held-out score"}
+    story = _verified() | {"measure": "return", "control": control}
+    tree = proof_tree(story)
+    assert (tree.measure, tree.figures) == ("held-out score", "held-out score")
+    assert tree.decided.startswith("Decided by held-out score.")
+    assert told_rescue(story, {})[0].startswith("Fixed and proved: the held-out score is")
+    fitted = story | {"measure": "health"}
+    assert (proof_tree(fitted).measure, proof_tree(fitted).figures) == ("health", "held-out score")

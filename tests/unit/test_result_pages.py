@@ -10,12 +10,13 @@ import pytest
 
 from steadyrl.cli.main import main
 from steadyrl.experience.demonstrations import made
-from steadyrl.report.compare import comparison_page
-from steadyrl.report.demos import write_inspection
-from steadyrl.report.fault_bench import fault_bench_page
-from steadyrl.report.ladder import ladder_page
-from steadyrl.report.milestones import write_milestones
+from steadyrl.views.comparison import comparison_page
+from steadyrl.views.demos import inspection_page
+from steadyrl.views.fault_bench import fault_bench_page
+from steadyrl.views.ladder import ladder_page
+from steadyrl.views.milestones import measure_all, milestones_page
 from steadyrl.views.pages import sentence
+from steadyrl.views.study import study_page
 from tests.unit.pages import page_data
 from tests.unit.test_pages import _comparison, _ladder, _run, of_fault_bench, of_study
 
@@ -55,6 +56,15 @@ def test_a_comparison_says_first_who_is_better(tmp_path: Path) -> None:
     assert "below where it began" in about["Steadiness"]
 
 
+def test_a_comparison_of_one_seed_has_no_spread_and_a_page_all_the_same(tmp_path: Path) -> None:
+    _comparison(tmp_path, "b")
+    story = json.loads((tmp_path / "compare.json").read_text())
+    story["arms"][0]["seed_spread"] = None
+    (tmp_path / "compare.json").write_text(json.dumps(story))
+    blocks = {block["title"]: block for block in comparison_page(tmp_path).blocks}
+    assert blocks["Steadiness"]["rows"][0][4] == "-"
+
+
 def test_a_name_keeps_its_letters_at_the_beginning_of_a_sentence() -> None:
     assert sentence("ppo/cartpole is better") == "ppo/cartpole is better."
     assert sentence("no rung passed.") == "No rung passed."
@@ -69,7 +79,22 @@ def test_a_study_that_was_kept_is_reported_from_its_file(
     (tmp_path / "kept.json").write_text(json.dumps(kept))
     assert main(["report", str(tmp_path / "kept.json")]) == 0
     page = page_data(Path(capsys.readouterr().out.strip()))
-    assert page["told"] == [kept["because"]]
+    assert page["told"] == ["Asked with 3 seeds.", kept["because"].strip()]
+
+
+def test_a_long_verdict_of_a_study_is_told_sentence_by_sentence(tmp_path: Path) -> None:
+    of_study(tmp_path)
+    kept = json.loads((tmp_path / "study.json").read_text())
+    kept["because"] = "Clearly better: a (+0.1 [0.0, 0.2]); b. Open: c. Why? Few seeds."
+    (tmp_path / "study.json").write_text(json.dumps(kept))
+    first, *others = study_page(tmp_path).told
+    assert first.startswith("Claim: ")
+    assert others == [
+        "Clearly better: a (+0.1 [0.0, 0.2]); b.",
+        "Open: c.",
+        "Why?",
+        "Few seeds.",
+    ]
 
 
 def test_a_fault_bench_names_causes_and_rules_in_words(tmp_path: Path) -> None:
@@ -93,17 +118,17 @@ def test_a_fault_bench_names_causes_and_rules_in_words(tmp_path: Path) -> None:
 
 def test_demonstrations_and_milestones_begin_with_a_sentence(tmp_path: Path) -> None:
     data = made(np.zeros((3, 2)), np.ones((3, 1)), [0], "here")
-    page = page_data(write_inspection([("a", "b")], ["actions never change"], data, tmp_path / "a"))
-    assert page["told"] == [
+    page = inspection_page([("a", "b")], ["actions never change"], data)
+    assert page.told == [
         "1 recording with 3 transitions: there is one concern.",
         "Actions never change.",
     ]
     runs = [_run(tmp_path / "one", values=(0.0, 60.0)), _run(tmp_path / "two", values=(0.0, 11.0))]
-    page = page_data(write_milestones(runs, [10.0, 50.0, 100.0], tmp_path / "b"))
-    assert page["told"] == [
+    page = milestones_page(runs, measure_all(runs, [10.0, 50.0, 100.0]))
+    assert page.told == [
         "Best average of 2 runs: 60.0 (one).",
         "Average 10: passed by 2 of 2, first after 200 steps.",
         "Average 50: passed by 1 of 2, first after 200 steps.",
         "Passed by none: 100.",
     ]
-    assert "line searches ok" not in page["blocks"][0]["head"]
+    assert "line searches ok" not in page.blocks[0]["head"]

@@ -12,13 +12,13 @@ import pytest
 from steadyrl.core.records import Finding, Step
 from steadyrl.integrations.watch import Watch
 from steadyrl.judging import judge, open_run
-from steadyrl.report.html import runs_page
 from steadyrl.stability.bands import Band
 from steadyrl.stability.detectors import DEFAULT
 from steadyrl.views.about import signal_of
 from steadyrl.views.bands import Along, bands_along
 from steadyrl.views.proof import proof_tree
 from steadyrl.views.run import RunView, run_view
+from steadyrl.views.runs import runs_page
 from steadyrl.views.wording import event_in_words, next_command, what, why
 from tests.rules.traces import CUT_SHORT, TRACES, trace, trace_of
 from tests.unit.test_judging import acted, config_of_run, found, recorded

@@ -39,8 +39,7 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     from steadyrl.experiments.fault_bench import SUITES
     from steadyrl.experiments.fault_bench.bench import run_bench, summarise, write_results
     from steadyrl.experiments.fault_bench.repair import harm_rate, repair_rates
-    from steadyrl.report.fault_bench import NAME, fault_bench_page
-    from steadyrl.viewer.frame import write_page
+    from steadyrl.report.results import write_result
 
     folder_of_runs = arguments.output or Path("runs") / f"fault-bench-{arguments.suite}"
     executor = engine(arguments)
@@ -59,8 +58,8 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
             judged, folder, seeds=arguments.seeds, executor=executor, say=_tell
         )
         results["harm"] = harm_rate(judged, folder, executor=executor, say=_tell)
-    write_results({"benchmark": arguments.suite, **results}, folder_of_runs / NAME)
-    report = write_page(folder_of_runs / "report.html", fault_bench_page(folder_of_runs))
+    write_results({"benchmark": arguments.suite, **results}, folder_of_runs / "faults.json")
+    report = write_result(folder_of_runs, "faults")
     if arguments.json:
         sys.stdout.write(json.dumps(results) + "\n")
     else:

@@ -41,7 +41,8 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     configs = {name: load_variant(name, overrides) for name in arguments.configs}
     from steadyrl.cli.progress import timed_lines
     from steadyrl.experiments.compare import compare, slug
-    from steadyrl.report.compare import print_comparison, write_comparison_report
+    from steadyrl.report.compare import print_comparison
+    from steadyrl.report.results import write_result
 
     default = f"compare-{slug(arguments.configs[0])}-{len(configs)}"
     folder = arguments.output or Path("runs") / default
@@ -56,7 +57,7 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
             executor=engine(arguments),
             say=timed_lines(),
         )
-    report = write_comparison_report(folder)
+    report = write_result(folder, "compare")
     if arguments.json:
         sys.stdout.write(json.dumps({**result.to_json(), "report": str(report)}) + "\n")
     else:

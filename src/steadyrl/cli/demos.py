@@ -48,12 +48,13 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
 def _inspect(arguments: argparse.Namespace) -> int:
     from steadyrl.experience.demonstration_files import read_demonstrations
     from steadyrl.experiments.demo_inspect import inspect, rows_of
-    from steadyrl.report.demos import write_inspection
+    from steadyrl.viewer.frame import write_page
+    from steadyrl.views.demos import inspection_page
 
     data = read_demonstrations(arguments.path, observation_key=arguments.observation_key)
     found = inspect(data, batch_size=arguments.batch_size)
     output = arguments.output or arguments.path.with_name(f"{arguments.path.stem}-inspection.html")
-    write_inspection(rows_of(found), found.concerns, data, output)
+    write_page(output, inspection_page(rows_of(found), found.concerns, data))
     if arguments.json:
         sys.stdout.write(json.dumps({**asdict(found), "page": str(output)}) + "\n")
         return 0
@@ -66,12 +67,13 @@ def _inspect(arguments: argparse.Namespace) -> int:
 
 def _replay(arguments: argparse.Namespace) -> int:
     from steadyrl.experiments.reenactment import reenact
-    from steadyrl.report.demos import write_replay
+    from steadyrl.viewer.frame import write_page
+    from steadyrl.views.demos import replay_page
 
     found = reenact(arguments.path, trajectories=arguments.trajectories, seeds=arguments.seeds)
     output = arguments.output or arguments.path / "replay.html"
     errors = {name: getattr(found, name) for name in ("prediction", "recorded", "clone")}
-    write_replay(found.verdict, found.because, errors, output)
+    write_page(output, replay_page(found.verdict, found.because, errors))
     if arguments.json:
         sys.stdout.write(json.dumps({**asdict(found), "page": str(output)}) + "\n")
         return 0

@@ -46,7 +46,8 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     from steadyrl.cli.progress import timed_lines
     from steadyrl.experiments.gates import load_gates
     from steadyrl.experiments.ladder import climb
-    from steadyrl.report.ladder import print_ladder, write_ladder_report
+    from steadyrl.report.ladder import print_ladder
+    from steadyrl.report.results import write_result
     from steadyrl.run import default_name
 
     gates, sizes = load_gates(arguments.gates), parse_sizes(arguments.batch_sizes)
@@ -65,7 +66,7 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
             executor=engine(arguments),
             say=timed_lines(),
         )
-    report = write_ladder_report(folder)
+    report = write_result(folder, "ladder")
     if arguments.json:
         sys.stdout.write(json.dumps({**ladder.to_json(), "report": str(report)}) + "\n")
     else:

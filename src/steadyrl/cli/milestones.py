@@ -28,14 +28,14 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     parser.add_argument("--json", action="store_true", help="print the milestones as JSON")
     arguments = parser.parse_args(argv)
     from steadyrl.core.records import without_nan
-    from steadyrl.report.milestones import head, measure_all, measured, row, write_milestones
+    from steadyrl.viewer.frame import write_page
+    from steadyrl.views.milestones import head, measure_all, measured, milestones_page, row
 
     if sorted(set(arguments.levels)) != arguments.levels:
         raise ConfigError(f"levels = {arguments.levels}: give them in rising order.")
     found = measure_all(arguments.runs, arguments.levels)
-    page = write_milestones(
-        arguments.runs, arguments.levels, arguments.output or arguments.runs[0] / "milestones.html"
-    )
+    output = arguments.output or arguments.runs[0] / "milestones.html"
+    page = write_page(output, milestones_page(arguments.runs, found))
     if arguments.json:
         told = [without_nan(asdict(run)) for run in found]
         sys.stdout.write(json.dumps({"runs": told, "page": str(page)}) + "\n")

@@ -37,22 +37,13 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
 
 def _result(named: list[Path], output: Path | None) -> Path | None:
     """The page of a rescue, ladder, comparison, study or fault bench, if one such is named."""
-    from steadyrl.dashboard.folder import RESULTS
-    from steadyrl.dashboard.results import PAGES
-    from steadyrl.report.fault_bench import fault_bench_page, is_fault_bench
-    from steadyrl.report.study import is_study, study_page
-    from steadyrl.viewer.frame import write_page
+    from steadyrl.report.results import write_result
+    from steadyrl.views.results import kind_of_result
 
     if len(named) != 1:
         return None
-    (folder,) = named
-    for holds, page in ((is_fault_bench, fault_bench_page), (is_study, study_page)):
-        if holds(folder):
-            return write_page(output or folder.with_suffix(".html"), page(folder))
-    kind = next((kind for name, kind in RESULTS.items() if (folder / name).is_file()), None)
-    if kind is None:
-        return None
-    return write_page(output or folder / "report.html", PAGES[kind](folder))
+    kind = kind_of_result(named[0])
+    return None if kind is None else write_result(named[0], kind, output)
 
 
 def _runs(arguments: argparse.Namespace) -> Path:

@@ -47,7 +47,8 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     config = load_config(arguments.config, overrides)
     from steadyrl.cli.progress import timed_lines
     from steadyrl.experiments.rescue import rescue
-    from steadyrl.report.rescue import print_rescue, write_rescue_report
+    from steadyrl.report.rescue import print_rescue
+    from steadyrl.report.results import write_result
     from steadyrl.run import default_name
 
     folder = arguments.output or Path("runs") / f"rescue-{default_name(config)}"
@@ -61,7 +62,7 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
             also=also,
             say=timed_lines(),
         )
-    report = write_rescue_report(folder)
+    report = write_result(folder, "rescue")
     if arguments.json:
         sys.stdout.write(json.dumps({**result.to_json(), "report": str(report)}) + "\n")
     else:

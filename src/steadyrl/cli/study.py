@@ -62,13 +62,13 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
         **_here(),
     }
     text = page(study, record)
-    from steadyrl.report.study import NAME, write_study
+    from steadyrl.report.results import write_result
     from steadyrl.store.files import write_atomically, write_json
 
     declared = {name: getattr(study, name) for name in ("claim", "question", "setup", "rule")}
-    write_json(folder / NAME, {**record, "declared": declared})
+    write_json(folder / "study.json", {**record, "declared": declared})
     write_atomically(folder / "page.md", text.encode())
-    write_study(folder)
+    write_result(folder, "study")
     if arguments.json:
         sys.stdout.write(json.dumps(record) + "\n")
     else:

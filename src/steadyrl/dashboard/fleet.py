@@ -34,6 +34,7 @@ UNKNOWN: dict[str, Any] = {
     "budget": 0,
 }
 ORDER = {"bad": 0, "doubtful": 1, "unknown": 2, "": 3, "good": 4}
+WAITING = 5  # what nobody judged yet: below what can be read
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,11 @@ class Fleet:
             changed = [i for i, at in self._changed.items() if at > version and i in self.rows]
             return self.version, [self.rows[i].to_json() for i in changed], list(self.rows)
 
+    def some(self, ids: Iterable[str]) -> list[dict[str, Any]]:
+        """The rows of these ids."""
+        with self._lock:
+            return [self.rows[i].to_json() for i in ids if i in self.rows]
+
     def get(self, identity: str) -> Found | None:
         """A run or result by its id."""
         return self.found.get(identity)
@@ -127,12 +133,17 @@ class Fleet:
     def _forever(self) -> None:
         while True:
             begun = time.monotonic()
-            fresh = any(identity not in self._stamps for identity in self._now)
             judged = self.renew(most=4)
-            if not judged:
-                time.sleep(EVERY)
-            elif not fresh:  # whoever trains beside it has the better right to the processor
-                time.sleep(max(EVERY, SHARE * (time.monotonic() - begun)))
+            time.sleep(self.pause(judged, time.monotonic() - begun))
+
+    def pause(self, judged: int, took: float) -> float:
+        """Seconds until the next round: none as long as there are runs that nobody judged yet.
+
+        Otherwise whoever trains beside it has the better right to the processor.
+        """
+        if len(self._stamps) < len(self.found):
+            return 0.0
+        return max(EVERY, SHARE * took) if judged else EVERY
 
     def _search(self) -> None:
         found = self.folder.look()
@@ -194,7 +205,11 @@ class Fleet:
 
 def worst_first(rows: Collection[dict[str, Any]]) -> list[dict[str, Any]]:
     """Sick ones on top, and of equals the one heard of last."""
-    return sorted(rows, key=lambda row: (ORDER.get(row["tone"], 3), -row["heard"]))
+    return sorted(rows, key=lambda row: (_rank(row), -row["heard"]))
+
+
+def _rank(row: Mapping[str, Any]) -> int:
+    return WAITING if row["headline"] == UNKNOWN["headline"] else ORDER.get(row["tone"], 3)
 
 
 def group_of(name: str) -> str:

@@ -12,19 +12,14 @@ from typing import Literal
 
 from steadyrl.store.foreign.finding import TABLES
 from steadyrl.store.foreign.monitors import EVALUATIONS
+from steadyrl.store.results import FILES
+from steadyrl.store.results import Kind as ResultKind
 
 DEPTH = 8
 MOST = 20_000  # runs
 LARGEST = 2 << 30  # bytes of one file that is read here
 
-Kind = Literal["run", "foreign", "rescue", "ladder", "compare", "study", "faults"]
-RESULTS: dict[str, Kind] = {
-    "rescue.json": "rescue",
-    "ladder.json": "ladder",
-    "compare.json": "compare",
-    "study.json": "study",
-    "faults.json": "faults",
-}
+Kind = Literal["run", "foreign"] | ResultKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +70,7 @@ class Folder:
                 self._skip(folder, problem)
             else:
                 yield folder, kind
-        for name, result in RESULTS.items():
+        for name, result in FILES.items():
             if name in names and not self._problem([e for e in entries if e.name == name]):
                 yield folder, result
         if kind != "run":  # its TensorBoard mirror is not another run

@@ -7,44 +7,27 @@ import re
 
 from steadyrl.core.errors import SteadyError, StoreError
 from steadyrl.dashboard.folder import Found
-from steadyrl.report.compare import comparison_page
-from steadyrl.report.fault_bench import fault_bench_page
-from steadyrl.report.ladder import ladder_page
-from steadyrl.report.rescue import rescue_page
-from steadyrl.report.study import study_page
 from steadyrl.stability.explain import KINDS, find_rule, headline, sections
 from steadyrl.views.pages import Page, rules, text
-
-PAGES = {
-    "rescue": rescue_page,
-    "ladder": ladder_page,
-    "compare": comparison_page,
-    "study": study_page,
-    "faults": fault_bench_page,
-}
+from steadyrl.views.results import result_page
 
 
-def result_page(one: Found) -> Page:
+def page_of(one: Found) -> Page:
     """A rescue, a ladder, a comparison, a study or a fault bench."""
-    if one.kind not in PAGES:
+    if one.kind == "run" or one.kind == "foreign":
         raise StoreError(f"{one.name} is a run, not a result.")
-    try:
-        return PAGES[one.kind](one.path)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        said = f"{type(error).__name__}: {error}"
-        raise StoreError(f"{one.name}: {one.kind}.json is not whole ({said}).") from None
+    return result_page(one.path, one.kind)
 
 
 def result_said(one: Found) -> dict[str, str]:
     """What a row says of a result, from its file alone: its runs are not opened."""
     try:
-        story = json.loads((one.path / f"{one.kind}.json").read_text("utf-8"))
-        said = str(story.get("message") or story.get("because") or "")
         if one.kind == "faults":
-            said = fault_bench_page(one.path).told[0]
+            return {"told": result_page(one.path, one.kind).told[0]}
+        story = json.loads((one.path / f"{one.kind}.json").read_text("utf-8"))
+        return {"told": str(story.get("message") or story.get("because") or "")}
     except (SteadyError, OSError, ValueError, AttributeError) as error:
         return {"told": f"cannot be read: {error}"}
-    return {"told": said}
 
 
 RULES = re.compile(r"([A-Z]\d{3}) ([a-z0-9-]+)(?:, |$)")

@@ -17,11 +17,13 @@ from steadyrl.core.errors import SteadyError
 from steadyrl.dashboard.access import Access
 from steadyrl.dashboard.fleet import EVERY, Fleet, worst_first
 from steadyrl.dashboard.live import QUIET, STILL_HERE, event, follow_run
-from steadyrl.dashboard.results import result_page, rule_page
+from steadyrl.dashboard.results import page_of, rule_page
 from steadyrl.viewer.frame import plain, render_shell, script, style
 from steadyrl.views.pages import Page
 
 COMPARED = 30  # runs on one page
+FIRST = 5.0  # seconds in which whoever has opened a page is told soon of what was judged
+SOON = 0.2  # seconds
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -88,7 +90,9 @@ class Dashboard:
 
     def _fleet(self, request: Request) -> Response:
         if visible := request.args.get("visible"):
-            self.fleet.wanted(visible.split(",")[:200])
+            ids = visible.split(",")[:200]
+            self.fleet.wanted(ids)
+            return _packed(request, plain({"rows": self.fleet.some(ids)}), JSON)
         version, rows, _ = self.fleet.since(0)
         found = {"version": version, "rows": worst_first(rows), **self._about()}
         return _packed(request, plain(found), JSON)
@@ -110,7 +114,7 @@ class Dashboard:
         one = self.fleet.get(identity)
         if one is None:
             raise NotFound
-        return _packed(request, plain(result_page(one).to_json()), JSON)
+        return _packed(request, plain(page_of(one).to_json()), JSON)
 
     def _rule(self, request: Request, identity: str) -> Response:
         return _packed(request, plain(rule_page(identity).to_json()), JSON)
@@ -122,7 +126,8 @@ class Dashboard:
         with self.fleet.watched():
             version, rows, ids = self.fleet.since(0)
             yield event("fleet", plain({"rows": worst_first(rows), **self._about()}))
-            known, spoken = set(ids), time.monotonic()
+            begun = spoken = time.monotonic()
+            known = set(ids)
             while True:
                 version, rows, ids = self.fleet.since(version)
                 gone = sorted(known - set(ids))
@@ -133,7 +138,7 @@ class Dashboard:
                 elif time.monotonic() - spoken >= QUIET:
                     spoken = time.monotonic()
                     yield STILL_HERE
-                time.sleep(EVERY)
+                time.sleep(SOON if time.monotonic() - begun < FIRST else EVERY)
 
     def _run_stream(self, _: Request, identity: str) -> Response:
         one = self.fleet.get(identity)

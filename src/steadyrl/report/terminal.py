@@ -11,12 +11,12 @@ from rich.markup import escape
 from steadyrl.core.numbers import amount
 from steadyrl.core.records import Step
 from steadyrl.judging import judge
-from steadyrl.report.answers import answers
 from steadyrl.report.blocks import curve
 from steadyrl.report.findings import print_verdict
 from steadyrl.report.fitting import print_table
 from steadyrl.report.html import write_report
 from steadyrl.store.reader import RunReader
+from steadyrl.views.answers import answers
 from steadyrl.views.wording import next_command
 
 WIDEST = 76  # of a curve

@@ -5,6 +5,7 @@ Every kind of page is made of these; the viewer draws them, in a file or from a 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -46,6 +47,11 @@ def sentence(said: str) -> str:
     first = said.split(" ", 1)[0].rstrip(".,:;")
     begun = said[:1].upper() + said[1:] if first.isalpha() else said
     return begun + ("" if said.endswith((".", "!", "?")) else ".")
+
+
+def sentences(said: str) -> list[str]:
+    """A long message, sentence by sentence."""
+    return re.split(r"(?<=[.!?])\s+(?=[A-Z])", said.strip())
 
 
 def text(*paragraphs: str, title: str = "") -> Block:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from steadyrl.core.numbers import amount
 from steadyrl.stability.detectors import DEFAULT
+from steadyrl.store.results import RescueStory, TrialRow
 
-Story = Mapping[str, Any]
-
-FIELDS = {"return": "final_return", "episode length": "final_length"}
+LENGTH = "episode length"
 NAMES = {rule.id: rule.name for rule in DEFAULT}
 KINDS = {"random fix": "random", "placebo": "placebo", "asked for": "asked"}
 
@@ -30,7 +27,6 @@ class Branch:
     runs: Sequence[str]
     helped: bool | None
     beside: Sequence[str]  # the other measures, for who asks
-    changes: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +34,7 @@ class ProofTree:
     """One experiment and what followed from it."""
 
     measure: str
+    figures: str  # what the values are: of clones, which are judged by their health, their fit
     decided: str
     tried: Sequence[Branch]
     fresh: Sequence[Branch]
@@ -47,42 +44,56 @@ class ProofTree:
         return {"type": "proof", "title": "The proof", **asdict(self)}
 
 
-def read_story(folder: Path, name: str = "rescue.json") -> dict[str, Any]:
-    """A kept result; the paths in it lead from its own folder."""
-    story: dict[str, Any] = json.loads((folder / name).read_text("utf-8"))
-    return story
+def scored_by(story: RescueStory) -> str:
+    """What runs are scored by: answers to held-out questions, or how well a clone fits, say."""
+    control = story["control"]
+    return control.get("score", "return") if control else "return"
 
 
-def proof_tree(story: Story) -> ProofTree:
-    """Control, fix, random fix, placebo, what the user asked for; then fresh seeds, both ways."""
+def measure_told(story: RescueStory) -> str:
+    """The measure that decided, as one says it: "return" is what the score of this task is called.
+
+    A rescue that proved nothing is told in the measure of what it chose.
+    """
     chosen = (story.get("chosen") or {}).get("name")
     measure = story.get("measure") or next(
         (str(row.get("measure")) for row in story["tried"] if row["name"] == chosen), "return"
     )
+    return scored_by(story) if measure == "return" else str(measure)
+
+
+def proof_tree(story: RescueStory) -> ProofTree:
+    """Control, fix, random fix, placebo, what the user asked for; then fresh seeds, both ways."""
+    chosen = (story.get("chosen") or {}).get("name")
+    measure = measure_told(story)
     tried = []
-    if story.get("control"):
-        tried.append(_branch("control", "no fix", "the run as it was", [story["control"]], measure))
+    if control := story["control"]:
+        tried.append(_branch("control", "no fix", "the run as it was", [control], measure))
     for row in story["tried"]:
         kind = "fix" if row["name"] == chosen else KINDS.get(row["origin"], "remedy")
         why, helped = _against(kind, row["origin"]), bool(row["helped"])
         tried.append(_branch(kind, row["name"], why, [row], measure, helped))
-    fresh = []
+    fresh: list[Branch] = []
     if story["verified"]:
-        for side, name in (("before", "original settings"), ("after", "with the fix")):
-            rows = [row[side] for row in story["verified"]]
-            better = all(row["better"] for row in story["verified"]) if side == "after" else None
-            seeds = ", ".join(str(row["seed"]) for row in story["verified"])
-            fresh.append(_branch(side, name, f"fresh seeds {seeds}", rows, measure, better))
-    return ProofTree(measure, _decided(story, measure), tried, fresh)
+        proved = story["verified"]
+        seeds = f"fresh seeds {', '.join(str(row['seed']) for row in proved)}"
+        before, after = [row["before"] for row in proved], [row["after"] for row in proved]
+        better = all(row["better"] for row in proved)
+        fresh = [
+            _branch("before", "original settings", seeds, before, measure),
+            _branch("after", "with the fix", seeds, after, measure, better),
+        ]
+    figures = measure if measure == LENGTH else scored_by(story)
+    return ProofTree(measure, figures, _decided(story, measure), tried, fresh)
 
 
-def _decided(story: Story, measure: str) -> str:
+def _decided(story: RescueStory, measure: str) -> str:
     if not story["verified"]:
         return "Nothing was proved on fresh seeds."
     p_value = story.get("p_value")
     chance = "" if p_value is None else f" Chance alone would do that with p = {p_value:.2g}."
     why = ""
-    if measure == "episode length":
+    if measure == LENGTH:
         why = (
             " The fix changes what episodes cost, so returns before and after count different"
             " things; how long episodes last does not."
@@ -94,35 +105,31 @@ def _branch(
     kind: str,
     name: str,
     why: str,
-    rows: Sequence[Story],
+    rows: Sequence[TrialRow],
     measure: str,
     helped: bool | None = None,
 ) -> Branch:
-    shown = FIELDS.get(measure, "final_return")
-    beside = [field for field in FIELDS.values() if field != shown]
+    by_length = measure == LENGTH
     healthy = sum(row["status"] == "finished" and not row["severe"] for row in rows)
-    said = [
-        f"{_called(field, row)} {_figure(row.get(field))}"
-        for field in beside
-        for row in rows
-        if row.get(field) is not None
-    ]
+    score = str(rows[0].get("score", "return")) if rows else "return"
+    other = score if by_length else "length"  # the measure that did not decide
+    scores, lengths = [r["final_return"] for r in rows], [r["final_length"] for r in rows]
+    values, beside = (lengths, scores) if by_length else (scores, lengths)
+    said = [f"{other} {amount(value)}" for value in beside if value is not None]
     sick = list(dict.fromkeys(state for row in rows if (state := _state(row))))
-    changes = [f"{n} = {v}" for row in rows for n, v in dict(row.get("changes") or {}).items()]
     return Branch(
         kind=kind,
         name=name,
         why=why,
-        values=[row.get(shown) for row in rows],
+        values=values,
         healthy=healthy,
         runs=[str(row["run"]) for row in rows],
         helped=helped,
         beside=[*sick, *said],
-        changes=changes,
     )
 
 
-def _state(row: Story) -> str:
+def _state(row: TrialRow) -> str:
     """What is wrong with a run, shortly; nothing of one that ended well."""
     named = ", ".join(f"{name_of(str(rule))} ({rule})" for rule in row["severe"])
     severe = f"found {named}" if named else ""
@@ -130,18 +137,9 @@ def _state(row: Story) -> str:
     return " ".join(part for part in (ended, severe) if part)
 
 
-def _called(field: str, row: Story) -> str:
-    """What a figure is called: a run may be scored by something else than its return."""
-    return "length" if field == "final_length" else str(row.get("score", "return"))
-
-
 def told_value(value: float, measure: str) -> str:
     """A figure in words: lengths are whole steps."""
-    return f"{value:,.0f}" if measure == "episode length" else amount(value)
-
-
-def _figure(value: Any) -> str:
-    return amount(value) if isinstance(value, int | float) else "-"
+    return f"{value:,.0f}" if measure == LENGTH else amount(value)
 
 
 def name_of(rule: str) -> str:

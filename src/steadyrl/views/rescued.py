@@ -7,15 +7,16 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
+from steadyrl.store.results import RescueStory, TriedRow
 from steadyrl.views.history import as_text
-from steadyrl.views.proof import Story, proof_tree, told_value
+from steadyrl.views.proof import measure_told, proof_tree, told_value
 from steadyrl.views.run import RunView
 from steadyrl.views.wording import meaning
 
 COMPARED = {"placebo": "other randomness alone", "random fix": "a random fix"}
 
 
-def told_rescue(story: Story, runs: Mapping[str, RunView]) -> list[str]:
+def told_rescue(story: RescueStory, runs: Mapping[str, RunView]) -> list[str]:
     """From the verdict to what remains; `runs` by the name that the story calls them."""
     original = runs.get("original")
     lines = [_outcome(story), _wrong(story, original), *_why(story), _changed(story, original)]
@@ -23,23 +24,22 @@ def told_rescue(story: Story, runs: Mapping[str, RunView]) -> list[str]:
     return [line for line in lines if line]
 
 
-def causes_told(story: Story) -> list[dict[str, Any]]:
+def causes_told(story: RescueStory) -> list[Mapping[str, Any]]:
     """The cause whose remedy was chosen first; none where a run was left alone as healthy."""
-    diagnoses: list[dict[str, Any]] = story["diagnoses"]
     if story["status"] == "healthy":
         return []
     origin = (story["chosen"] or {}).get("origin")
-    return sorted(diagnoses, key=lambda d: f"{d['cause']} {d['name']}" != origin)
+    return sorted(story["diagnoses"], key=lambda d: f"{d['cause']} {d['name']}" != origin)
 
 
-def settings_changed(story: Story, original: RunView | None) -> list[tuple[str, str, str]]:
+def settings_changed(story: RescueStory, original: RunView | None) -> list[tuple[str, str, str]]:
     """Setting, before, after: of the change that was chosen."""
     known = {one.name: one.at_first or one.value for one in original.settings} if original else {}
     chosen = (story["chosen"] or {}).get("changes", {})
     return [(name, known.get(name, "-"), as_text(after)) for name, after in chosen.items()]
 
 
-def _outcome(story: Story) -> str:
+def _outcome(story: RescueStory) -> str:
     """Before and after in the measure that decided: medians over the fresh seeds."""
     if story["status"] != "verified":
         return str(story["message"])
@@ -49,7 +49,7 @@ def _outcome(story: Story) -> str:
         for kind, branch in sides.items()
         if (known := [value for value in branch.values if value is not None])
     }
-    measure = str(story["measure"])
+    measure = measure_told(story)
     if len(middle) < 2 or measure == "health":
         return str(story["message"])
     after, before = (told_value(middle[kind], measure) for kind in ("after", "before"))
@@ -59,7 +59,7 @@ def _outcome(story: Story) -> str:
     return f"Fixed and proved: the {measure} is {after} instead of {before} ({seeds})."
 
 
-def _wrong(story: Story, original: RunView | None) -> str:
+def _wrong(story: RescueStory, original: RunView | None) -> str:
     severe = [f for f in story.get("findings", ()) if f["severity"] == "severe"]
     if not severe:
         return ""
@@ -70,7 +70,7 @@ def _wrong(story: Story, original: RunView | None) -> str:
     return f"What was wrong{since}: {first['message']}."
 
 
-def _why(story: Story) -> list[str]:
+def _why(story: RescueStory) -> list[str]:
     """The cause in words, its evidence but for what was said already, and what speaks against."""
     said = {f["message"] for f in story.get("findings", ())}
     lines = []
@@ -89,7 +89,7 @@ def _why(story: Story) -> list[str]:
     return lines
 
 
-def _changed(story: Story, original: RunView | None) -> str:
+def _changed(story: RescueStory, original: RunView | None) -> str:
     if not story["chosen"]:
         return ""
     pairs = settings_changed(story, original)
@@ -98,7 +98,7 @@ def _changed(story: Story, original: RunView | None) -> str:
     return f"What was changed: {said}" + (f" ({name})." if name else ".")
 
 
-def _proof(story: Story) -> str:
+def _proof(story: RescueStory) -> str:
     """On how many seeds, how likely by chance, and what did not help."""
     rows = story["verified"]
     if story["status"] != "verified" or not rows:
@@ -113,11 +113,11 @@ def _proof(story: Story) -> str:
     return f"{said} What did not help: {', '.join(others)}." if others else said
 
 
-def _asked_in_vain(row: Story) -> bool:
+def _asked_in_vain(row: TriedRow) -> bool:
     return row["origin"] == "asked for" and not row["helped"]
 
 
-def _remains(story: Story, runs: Mapping[str, RunView]) -> str:
+def _remains(story: RescueStory, runs: Mapping[str, RunView]) -> str:
     """Warnings that stand in the runs with the fix: they are why those are not called healthy."""
     if story["status"] != "verified":
         return ""

@@ -40,8 +40,8 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     held = float(many.max()) <= limits["of_first"] * first
     held = held or window.progress >= limits["late"]  # no beginning's dip any more
     return Sighting(
-        f"episodes end after {latest:.0f} steps ({best:.0f} at best, {first:.0f} at first) and a "
-        f"step's reward is {amount(now)} ({amount(before)} at first)",
+        f"episodes end after {latest:,.0f} steps ({best:,.0f} at best, {first:,.0f} at first) and "
+        f"a step's reward is {amount(now)} ({amount(before)} at first)",
         {"rollout.length_mean": latest, "best": best, "first": first, "reward_per_step": now},
         severity="severe" if held else "warning",
     )

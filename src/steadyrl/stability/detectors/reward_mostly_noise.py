@@ -15,10 +15,10 @@ NOISE = "environment.reward_noise"
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     """Most of the reward's variance is not shared by neighbours, and nothing was learned."""
-    if window.count(NOISE) < limits["looks"] or learned(window) == "yes":
+    if window.count(NOISE) < limits["looks"]:
         return None
     share = float(np.median(window.last(NOISE)))
-    if not share > limits["share"]:
+    if not share > limits["share"] or learned(window) == "yes":  # the dearer question second
         return None
     return Sighting(
         f"{min(share, 1.0):.0%} of the reward's variance is not shared by transitions that are "

@@ -29,11 +29,11 @@ function Branch({ branch, low, high, measure }) {
 function Proof({ block }) {
   const all = [...block.tried, ...block.fresh].flatMap((branch) => branch.values).filter((value) => value !== null);
   const low = Math.min(...all, 0 < Math.min(...all) ? 0 : Infinity), high = Math.max(...all);
-  const one = (branch) => html`<${Branch} branch=${branch} low=${low} high=${high} measure=${block.measure} />`;
+  const one = (branch) => html`<${Branch} branch=${branch} low=${low} high=${high} measure=${block.figures} />`;
   const control = block.tried.filter((branch) => branch.kind === "control"), tried = block.tried.filter((branch) => branch.kind !== "control");
   const order = ["fix", "remedy", "random", "placebo", "asked"];
   tried.sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind));
-  return html`<h2>The proof, in ${block.measure}</h2><p>${block.decided}</p><div class="card">
+  return html`<h2>${block.measure === block.figures ? `The proof, in ${block.measure}` : "The proof"}</h2><p>${block.decided}</p><div class="card">
     <ul class="tree">${control.map(one)}<li><p class="soft small">tried against it, once each:</p><ul class="tree">${tried.map(one)}</ul></li>
     ${block.fresh.length > 0 && html`<li><p class="soft small">then from scratch, on fresh seeds:</p><ul class="tree">${block.fresh.map(one)}</ul></li>`}</ul></div>`;
 }

@@ -31,12 +31,13 @@ function Spark({ values }) {
 }
 
 const RANK = { bad: 0, doubtful: 1, unknown: 2, "": 3, good: 4 };
+const rank = (row) => row.headline === "..." ? 5 : RANK[row.tone];  // what nobody judged yet comes last
 const WORDS = { bad: "sick", doubtful: "suspicious", unknown: "cannot tell", good: "well", "": "not yet judged" };
 
 function arranged(rows, filter, grouped) {
   const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
   const shown = rows.filter((row) => words.every((word) => `${row.name} ${row.headline} ${row.cause} ${row.kind}`.toLowerCase().includes(word)));
-  shown.sort((a, b) => RANK[a.tone] - RANK[b.tone] || b.heard - a.heard);
+  shown.sort((a, b) => rank(a) - rank(b) || b.heard - a.heard);
   if (!grouped) return shown;
   const groups = new Map();
   for (const row of shown) groups.set(row.group, [...(groups.get(row.group) || []), row]);
@@ -131,7 +132,9 @@ function grown(run, added) {
     const odd = x.map((at, i) => [at, y[i]]).filter((pair) => typeof pair[1] === "string");
     curves[name] = { x: [...known.x, ...x], y: [...known.y, ...y.map((value) => typeof value === "string" ? null : value)], odd: [...(known.odd || []), ...odd] };
   }
-  return { ...run, curves, taken: added.taken };
+  const far = counted(added.taken) + (run.budget ? ` of ${counted(run.budget)}` : "");
+  const facts = run.facts.map(([name, text]) => [name, name === run.unit.many ? far : text]);
+  return { ...run, curves, facts, taken: added.taken };
 }
 
 function LiveRun({ id }) {

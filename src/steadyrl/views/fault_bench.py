@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from steadyrl.core.errors import StoreError
 from steadyrl.stability.causes import CAUSES
 from steadyrl.stability.detectors import DEFAULT
-from steadyrl.store.files import holds_keys
+from steadyrl.store.results import FaultBench, FaultRow, Rate, read_result
 from steadyrl.views.pages import Block, Page, items, rates, table, text
 
-NAME = "faults.json"
-SIDES = {"development": "development", "test": "held out", "all": "all"}
 FIGURES = {
     "recall": "faults caught",
     "top_1_cause": "right cause named first",
@@ -38,26 +34,12 @@ RULES = {rule.id: rule for rule in DEFAULT}
 
 def fault_bench_page(place: Path) -> Page:
     """From a bench's folder, or from a file of its results."""
-    file = place / NAME if place.is_dir() else place
-    try:
-        found: dict[str, Any] = json.loads(file.read_text("utf-8"))
-        return _page(found)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise StoreError(
-            f"{file}: not the results of a fault bench ({type(error).__name__}: {error}). "
-            "`steadyrl bench faults` writes them."
-        ) from None
-
-
-def is_fault_bench(file: Path) -> bool:
-    """Whether a file holds such results."""
-    return holds_keys(file, "by_fault", "all")
-
-
-def _page(found: Mapping[str, Any]) -> Page:
+    found: FaultBench = read_result(place, "faults")
     whole = found["all"]
-    tried = found.get("repair", {}).items()
-    repair = {name: rate for name, rate in tried if isinstance(rate, dict) and rate["of"]}
+    repair: dict[str, Rate] = {}
+    for arm, rate in found.get("repair", {}).items():
+        if isinstance(rate, dict) and rate["of"]:  # beside the arms stand other figures
+            repair[arm] = cast("Rate", rate)
     suite = str(found.get("benchmark", "")).removeprefix("fault_bench").strip("_")
     return Page(
         kind="faults",
@@ -75,11 +57,11 @@ def _page(found: Mapping[str, Any]) -> Page:
     )
 
 
-def _sound(whole: Mapping[str, Any]) -> bool:
+def _sound(whole: Mapping[str, Rate]) -> bool:
     return bool(whole["severe_false_alarms"]["count"] == 0 and whole["recall"]["share"] >= 0.9)
 
 
-def _told(whole: Mapping[str, Any], repair: Mapping[str, Any]) -> list[str]:
+def _told(whole: Mapping[str, Rate], repair: Mapping[str, Rate]) -> list[str]:
     caught, first, alarms = (
         whole[name] for name in ("recall", "top_1_cause", "severe_false_alarms")
     )
@@ -96,18 +78,23 @@ def _told(whole: Mapping[str, Any], repair: Mapping[str, Any]) -> list[str]:
     return said
 
 
-def _figures(found: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _figures(found: FaultBench) -> list[dict[str, Any]]:
     """Every figure, for the cases that limits were set on, for the held-out ones, and for all."""
     shown = []
+    sides = (
+        ("development", found.get("development", {})),
+        ("held out", found.get("test", {})),
+        ("all", found["all"]),
+    )
     for name, title in FIGURES.items():
-        for side, called in SIDES.items():
-            rate = found.get(side, {}).get(name)
+        for called, side in sides:
+            rate = side.get(name)
             if rate and rate["of"]:
                 shown.append({"name": title, "of_what": called, **rate})
     return shown
 
 
-def _arms(repair: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _arms(repair: Mapping[str, Rate]) -> list[dict[str, Any]]:
     return [
         {"name": ARMS.get(arm, arm), "of_what": "", **rate}
         for arm, rate in repair.items()
@@ -123,16 +110,16 @@ def _harm(harm: Mapping[str, Any] | None) -> list[Block]:
     return [items("Harm", [said, *harmed])]
 
 
-def _row(name: str, row: Mapping[str, Any]) -> tuple[str, ...]:
+def _row(name: str, row: FaultRow) -> tuple[str, ...]:
     answers = ", ".join(
         f"{_worded(CALLED.get(cause, ''), cause)} {count}×"
         for cause, count in row["answers"].items()
     )
-    counts = (str(row[key]) for key in ("runs", "effective", "caught", "top_1"))
-    return (name.replace("-", " "), *counts, answers)
+    counts = (row["runs"], row["effective"], row["caught"], row["top_1"])
+    return (name.replace("-", " "), *map(str, counts), answers)
 
 
-def _alarms(found: list[Mapping[str, Any]]) -> list[Block]:
+def _alarms(found: Sequence[Mapping[str, Any]]) -> list[Block]:
     """By rule; what was said of the machine is only counted."""
     told: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     busy: set[str] = set()
@@ -161,7 +148,7 @@ def _worded(name: str, identity: str) -> str:
     return f"{name.replace('-', ' ')} ({identity})" if name else identity
 
 
-def _measured(found: Mapping[str, Any]) -> list[Block]:
+def _measured(found: FaultBench) -> list[Block]:
     machine, seeds = found.get("machine"), found.get("seeds")
     said = []
     if isinstance(machine, Mapping):

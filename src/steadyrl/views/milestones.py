@@ -17,7 +17,6 @@ import numpy as np
 from steadyrl.core.coarsen import Columns
 from steadyrl.core.records import Step
 from steadyrl.store.reader import RunReader
-from steadyrl.viewer.frame import write_page
 from steadyrl.views.curves import curve
 from steadyrl.views.names import distinct_names
 from steadyrl.views.pages import Page, chart, charts, table
@@ -160,9 +159,8 @@ def row(found: Milestones) -> list[str]:
     ]
 
 
-def write_milestones(runs: Sequence[Path], levels: Sequence[float], output: Path) -> Path:
-    """The table and the curves as one page."""
-    found = measure_all(runs, levels)
+def milestones_page(runs: Sequence[Path], found: Sequence[Milestones]) -> Page:
+    """The table and the curves of runs whose milestones were measured."""
     columns = {one.run: RunReader.open(run).columns() for one, run in zip(found, runs, strict=True)}
     drawn = []
     for title, about, name, window in CURVES:
@@ -170,10 +168,9 @@ def write_milestones(runs: Sequence[Path], levels: Sequence[float], output: Path
         known = [line for line in series if line is not None]
         if known:
             drawn.append(chart(title, known, about=about))
-    titles, *rows = measured(head(levels), [row(one) for one in found])
+    titles, *rows = measured(head(list(found[0].passed)), [row(one) for one in found])
     blocks = [table("Each run", titles, rows, ABOUT), charts("Curves", drawn)]
-    page = Page(kind="milestones", title="Milestones", told=told(found), blocks=blocks)
-    return write_page(output, page)
+    return Page(kind="milestones", title="Milestones", told=told(found), blocks=blocks)
 
 
 def _line(run: str, columns: Columns, name: str, window: int) -> dict[str, Any] | None:

@@ -1,15 +1,13 @@
-"""Pages of demonstrations: what a file is like, and whether a clone reproduces it."""
+"""Demonstrations as plain data: what a file is like, and whether a clone reproduces it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from steadyrl.experience.demonstrations import Demonstrations
-from steadyrl.viewer.frame import write_page
 from steadyrl.views.curves import curve
 from steadyrl.views.pages import Block, Page, chart, charts, sentence, table
 
@@ -27,9 +25,9 @@ REPLAYED = {
 }
 
 
-def write_inspection(
-    rows: Sequence[tuple[str, str]], concerns: Sequence[str], data: Demonstrations, output: Path
-) -> Path:
+def inspection_page(
+    rows: Sequence[tuple[str, str]], concerns: Sequence[str], data: Demonstrations
+) -> Page:
     """Counts, concerns, actions over time and their distribution."""
     drawn: list[Block] = []
     first = data.trajectory(0)
@@ -39,7 +37,7 @@ def write_inspection(
         counts, edges = np.histogram(data.actions[:, component], bins=40)
         middle = (edges[1:] + edges[:-1]) / 2
         drawn.append(_chart(title, counts, middle, about="how often each value", by="value"))
-    page = Page(
+    return Page(
         kind="demos",
         title="Demonstrations",
         tone="doubtful" if concerns else "good",
@@ -47,7 +45,6 @@ def write_inspection(
         told=[_inspected(data, concerns), *(sentence(concern) for concern in concerns)],
         blocks=[table("What is in it", ("", ""), rows), charts("Actions", drawn)],
     )
-    return write_page(output, page)
 
 
 def _inspected(data: Demonstrations, concerns: Sequence[str]) -> str:
@@ -58,9 +55,7 @@ def _inspected(data: Demonstrations, concerns: Sequence[str]) -> str:
     return sentence(f"{many} with {len(data.actions):,} transitions: {said}")
 
 
-def write_replay(
-    verdict: str, because: str, errors: Mapping[str, Sequence[float]], output: Path
-) -> Path:
+def replay_page(verdict: str, because: str, errors: Mapping[str, Sequence[float]]) -> Page:
     """The verdict and the errors over time."""
     drawn = [
         _chart(REPLAYED[name][0], values, about=REPLAYED[name][1])
@@ -68,7 +63,7 @@ def write_replay(
         if values
     ]
     title = "Replay of the demonstrations"
-    page = Page(
+    return Page(
         kind="demos",
         title=title,
         tone=TONES.get(verdict, "unknown"),
@@ -76,7 +71,6 @@ def write_replay(
         told=[because],
         blocks=[charts("", drawn)],
     )
-    return write_page(output, page)
 
 
 def _chart(title: str, y: Any, x: Any = None, *, about: str, by: str = "step") -> Block:

@@ -1,0 +1,167 @@
+"""Parts of benchmarks/pages.py in which something is written while somebody looks."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+from browsing import DRAWN, heap, memory, opened, ours, run_address, serving, until
+from common import ONE_THREAD, paired
+from pages_runs import line, make_run, names, values
+from playwright.sync_api import Browser, Page
+
+from steadyrl.core.presets import load_config
+from steadyrl.dashboard.folder import Folder
+from steadyrl.store.writer import RunWriter
+
+Found = dict[str, Any]
+SOAKED = 360_000  # Steps: an hour of 100 a second
+TICK = 0.02  # seconds between two writings
+# A value that is told by four digits, of a Step that is then the chart's last.
+LAST = "() => document.querySelector('figcaption .at').innerText === 'last {value:,}'"
+
+
+def latency(browser: Browser, scratch: Path, options: argparse.Namespace) -> Found:
+    """From a Step's last byte until its value stands at its chart; and the traffic in silence."""
+    folder = scratch / "latency"
+    run = make_run(folder / "run", 200, 12)
+    (run / "summary.json").unlink()
+    taken, generator = names(12), np.random.default_rng(0)
+    delays = []
+    with serving(ours(folder), scratch / "cache-latency") as (base, _):
+        _, page = opened(browser, run_address(folder, base), DRAWN)
+        for index in range(201, 201 + options.written):
+            page.wait_for_timeout(float(generator.uniform(200, 1500)))
+            row = [1000.0 + index, *values(1, 12)[0].tolist()[1:]]
+            with (run / "steps.jsonl").open("ab", buffering=0) as file:
+                file.write(line(index, taken, row))
+            delays.append(until(page, LAST.format(value=1000 + index), 10.0))
+        page.wait_for_timeout(5000)
+        idle = _traffic(page, 30.0)
+    return {
+        "written": len(delays),
+        "p50_seconds": float(np.percentile(delays, 50)),
+        "p95_seconds": float(np.percentile(delays, 95)),
+        "idle_bytes_per_second": idle,
+    }
+
+
+def _traffic(page: Page, seconds: float) -> float:
+    """Bytes a second that a page is sent."""
+    received: list[int] = []
+    session = page.context.new_cdp_session(page)
+    session.send("Network.enable")
+    session.on("Network.dataReceived", lambda event: received.append(event["dataLength"]))
+    page.wait_for_timeout(1000 * seconds)
+    return sum(received) / seconds
+
+
+def soak(browser: Browser, scratch: Path, options: argparse.Namespace) -> Found:
+    """The Steps of an hour at 100 a second, in --minutes, looked at all the time: what grows."""
+    folder, stop = scratch / "soak", threading.Event()
+    folder.mkdir()
+    rate = SOAKED / (60 * options.minutes)
+    thread = threading.Thread(target=_write, args=(folder / "run", rate, stop), daemon=True)
+    thread.start()
+    try:
+        time.sleep(3)
+        with serving(ours(folder), scratch / "cache-soak") as (base, process):
+            _, page = opened(browser, run_address(folder, base), DRAWN)
+            held = []
+            for _ in range(20):
+                page.wait_for_timeout(60_000 * options.minutes / 20)
+                held.append((memory(process), heap(page)))
+    finally:
+        stop.set()
+        thread.join()
+    steps = sum(1 for _ in (folder / "run" / "steps.jsonl").open("rb"))
+    server, scripts = [one for one, _ in held], [one for _, one in held]
+    filled = len(held) // 5  # caches fill first
+    return {
+        "minutes": options.minutes,
+        "steps": steps,
+        "memory_mb": server,
+        "heap_mb": scripts,
+        "growth": max(server[-4:]) / max(server[filled : filled + 4]) - 1,
+        "heap_growth": max(scripts[-4:]) / max(scripts[filled : filled + 4]) - 1,
+    }
+
+
+def _write(path: Path, rate: float, stop: threading.Event) -> None:
+    """A run that is written at so many Steps a second until it is stopped."""
+    config = load_config("ppo/cartpole").replaced({"total_env_steps": 2 * SOAKED * 128})
+    writer = RunWriter.create(path, config)
+    called, rows = names(12), values(1000, 12).tolist()
+    index, begun = 0, time.perf_counter()
+    with (path / "steps.jsonl").open("ab", buffering=0) as file:
+        while not stop.wait(TICK):
+            due = int(rate * (time.perf_counter() - begun))
+            written = [line(i, called, rows[i % 1000]) for i in range(index + 1, due + 1)]
+            file.write(b"".join(written))
+            index = due
+    writer.close()
+
+
+def training(browser: Browser, scratch: Path, options: argparse.Namespace) -> Found:
+    """The same training with and without somebody looking at its page, in turns."""
+    seconds: dict[bool, list[float]] = {False: [], True: []}
+    worked: dict[bool, list[float]] = {False: [], True: []}
+    served = []
+    for number in range(2 * options.pairs):
+        looked = number % 4 in (1, 2)  # neither side is always first
+        folder = scratch / f"training-{number}"
+        folder.mkdir()
+        with serving(ours(folder), scratch / "cache-training") as (base, server):
+            elapsed, own, its = _trained(browser if looked else None, folder, base, server)
+        seconds[looked].append(elapsed)
+        worked[looked].append(own)
+        if looked:
+            served.append(its / elapsed)
+    return {
+        "pairs": options.pairs,
+        "alone_seconds": statistics.median(seconds[False]),
+        "watched_seconds": statistics.median(seconds[True]),
+        "slowed": _slowed(seconds),
+        "slowed_by_processor_time": _slowed(worked),
+        "server_share_of_a_core": statistics.median(served),
+    }
+
+
+def _slowed(taken: dict[bool, list[float]]) -> Found:
+    """How much longer it took, relative, over the pairs; its interval is null below 6."""
+    found = paired(list(np.log(taken[True])), list(np.log(taken[False])))
+    return {"share": found["difference"], "interval": found["interval"]}
+
+
+def _trained(
+    browser: Browser | None, folder: Path, base: str, server: psutil.Process
+) -> tuple[float, float, float]:
+    """Seconds that a training took, its own processor time, and the server's meanwhile."""
+    command = [sys.executable, "-m", "steadyrl", "train", "ppo/cartpole", "--runs", str(folder)]
+    before = sum(server.cpu_times()[:2])
+    begun = time.perf_counter()
+    process = subprocess.Popen(
+        [*command, "--quiet"], stdout=subprocess.DEVNULL, env={**os.environ, **ONE_THREAD}
+    )
+    page = None
+    if browser is not None:
+        while not Folder(folder).look():
+            time.sleep(0.05)
+        _, page = opened(browser, run_address(folder, base), DRAWN)
+    _, status, used = os.wait4(process.pid, 0)
+    elapsed = time.perf_counter() - begun
+    process.returncode = status
+    if status:
+        sys.exit("the training failed")
+    if page is not None:
+        page.context.close()
+    return elapsed, used.ru_utime + used.ru_stime, sum(server.cpu_times()[:2]) - before
