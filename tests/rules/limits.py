@@ -29,7 +29,9 @@ CLIPPED: Signals = {"critic.gradient_norm": 10.0, "setting.gradient_clip": 0.1}
 LOADED: Signals = {"machine.load_per_core": 1.5, "machine.cpu_share": 0.7}
 MISFIT: Signals = {"critic.loss": 51.0, "td.target_std": 10.0}
 CHASING: Signals = {"target.drift": 0.12, "critic.update_ratio": 1.0}
-FROZEN: Signals = {"target.change": 0.02, "critic.update_ratio": 1.0}
+ACTOR: Signals = {"actor.update_ratio": 0.1}  # without one, targets are copied now and then
+FROZEN: Signals = {**ACTOR, "target.change": 0.02, "critic.update_ratio": 1.0}
+COPIED: Signals = {"target.change": 0.0, "critic.update_ratio": 1.0}
 SLOW: Signals = {"time.rate": [100.0] * 20 + [30.0] * 5, "critic.loss": 1.0}
 SMALL: Signals = {"critic.loss": 1.0, "replay.size": 200.0}
 RESTART = [0.0] * 10 + [1.0] + [0.0] * 5
@@ -114,13 +116,17 @@ CASES = [
     Case("D013", "few drifts", {**CHASING, "target.drift": [*gone(1), *[0.1] * 9]}),
     Case("D012", "on its limit", {**FROZEN, "target.drift": 0.7}, 5, {"target.drift": 0.7}),
     Case("D012", "evidence is the newest",
-         {"target.change": [0.01] * 4 + [0.02], "critic.update_ratio": [1.0] * 4 + [2.0]}, 5,
+         {**ACTOR, "target.change": [0.01] * 4 + [0.02],
+          "critic.update_ratio": [1.0] * 4 + [2.0]}, 5,
          {"target.change": 0.02, "critic.update_ratio": 2.0}),
     Case("D012", "a little faster", {**FROZEN, "target.change": 0.021}),
     Case("D012", "it moves at last", {**FROZEN, "target.change": [0.01] * 4 + [0.5]}),
     Case("D012", "most moved", {**FROZEN, "target.change": [0.5] * 3 + [0.01] * 2}),
     Case("D012", "a critic at rest", {**FROZEN, "critic.update_ratio": [0.0] + [1.0] * 4}),
     Case("D012", "few movements", {**FROZEN, "critic.update_ratio": [*gone(1), *[1.0] * 4]}),
+    Case("D012", "never copied in half of the run", COPIED, 30, {"target.change": 0.0}),
+    Case("D012", "copied once", {**COPIED, "target.change": [0.0] * 25 + [0.5] + [0.0] * 34}),
+    Case("D012", "no critic that moves", {**COPIED, "critic.update_ratio": 0.0}),
     Case("D012", "few changes", {**FROZEN, "target.change": [*gone(1), *[0.01] * 4]}),
     Case("D030", "three tenths",
          {**SLOW, "time.rate": [100.0] * 20 + [20.0, 30.0, 20.0, 20.0, 20.0]}, 25,

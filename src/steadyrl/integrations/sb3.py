@@ -1,7 +1,6 @@
 """Stable-Baselines3 runs, watched from inside.
 
-    from steadyrl.core.choices import Family
-from steadyrl.integrations.sb3 import SteadyCallback
+    from steadyrl.integrations.sb3 import SteadyCallback
     model.learn(100_000, callback=SteadyCallback("runs/mine"))
 
 Adds what Stable-Baselines3 does not log: gradient norms before clipping, Q-values and their bound,
