@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from steadyrl.stability.rules import Case, Cause, Weight
 
-
 FEW = 10  # batches
 
 

@@ -11,8 +11,10 @@ USUAL = 3e-3  # above this, Adam on small networks seldom settles; see docs/rule
 
 def weigh(case: Case) -> Weight:
     """Divergence or misfit, with large relative weight changes."""
-    if not case.descends():
-        return Weight(0.0)
+    return _weighed(case) if case.descends() else Weight(0.0)
+
+
+def _weighed(case: Case) -> Weight:
     reasons, against = [], []
     confidence = 0.25
     changes = case.window.latest("critic.update_ratio", 0.0)

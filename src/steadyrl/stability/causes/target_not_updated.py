@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from steadyrl.stability.rules import Case, Cause, Weight
 
-
 STILL = 1e-4  # tau: ten thousand updates move the target by two thirds of the way
 
 
@@ -39,8 +38,8 @@ CAUSE = Cause(
     explanation="Targets come from a network that never learns, so values never grow past one "
     "step.",
     explains=("D012", "D006", "D011", "D008", "D025", "D009", "D023"),
-    evidence_for="The target's weights hardly move while the online critic's do; where that was not "
-    "measured, a tau near 0 or copies further apart than half of the run.",
+    evidence_for="The target's weights hardly move while the online critic's do; where nobody "
+    "measured it, a tau near 0 or copies further apart than half of the run.",
     evidence_against="None where it is measured directly.",
     would_decide="Reading the target's weights before and after an update.",
     remedies=("R304", "R390"),

@@ -70,3 +70,12 @@ def log_files(path: Path) -> list[Path]:
     episodes = sorted(path.glob("*monitor.csv"))
     evaluations = [path / EVALUATIONS] if (path / EVALUATIONS).is_file() else []
     return [*tables, *event_files(path), *episodes, *evaluations]
+
+
+def stamp(file: Path) -> tuple[Path, int, int]:
+    """What changes with a file: its size and when it was written."""
+    try:
+        status = file.stat()
+    except OSError:
+        return file, -1, -1
+    return file, status.st_size, status.st_mtime_ns

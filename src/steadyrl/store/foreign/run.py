@@ -17,7 +17,7 @@ from steadyrl.core.records import Step
 from steadyrl.core.run_config import EnvironmentConfig
 from steadyrl.store.foreign.beside import read_beside
 from steadyrl.store.foreign.event_folder import EventFolder, event_files
-from steadyrl.store.foreign.finding import log_files
+from steadyrl.store.foreign.finding import log_files, stamp
 from steadyrl.store.foreign.mapping import (
     CONFIG,
     OTHER,
@@ -45,6 +45,7 @@ from steadyrl.store.foreign.tables import (
     read_trainer_state,
     to_series,
 )
+from steadyrl.store.foreign.unaveraged import unaveraged
 
 THIN = 1000  # Steps that a longer log is reduced to
 EPISODE = "rollout.episode_return"
@@ -100,7 +101,7 @@ class ForeignRun:
                 "files, progress.csv or .json, monitor.csv, result.json, trainer_state.json, and "
                 "any CSV or JSONL file with --mapping."
             )
-        seen = tuple(_stamp(file) for file in files)
+        seen = tuple(stamp(file) for file in files)
         if seen == self._seen:
             return False
         self._seen = seen
@@ -124,6 +125,7 @@ class ForeignRun:
     def _known(self, named: Mapping[str, Series], signals: Mapping[str, Series]) -> ForeignConfig:
         """Settings, algorithm, environment and budget: as given, as logged, as files say."""
         beside = read_beside(self.path)
+        beside.settings |= self._settings  # given ones may name environment and budget too
         logged = self.mapping.family_of(named)
         if logged == "unknown" or (logged, beside.family) == ("ddpg", "td3"):
             logged = beside.family or logged
@@ -237,6 +239,9 @@ class ForeignRun:
             series = _measured(named[name], source, named)
             if source.last and signal == "rollout.return_mean":
                 signals[EPISODE] = series
+            if source.counted_by in named:
+                alone = unaveraged(series, named[source.counted_by], source.span)
+                signals |= {EPISODE: alone} if alone is not None else {}
             if source.last:
                 series = running_mean(series, source.last)
             factor = _factor(source, series)
@@ -281,14 +286,6 @@ def _factor(source: Source, series: Series) -> float | None:
         return source.times
     first = float(series.values[0])
     return 1.0 / first if first and np.isfinite(first) else None
-
-
-def _stamp(file: Path) -> tuple[Path, int, int]:
-    try:
-        status = file.stat()
-    except OSError:
-        return file, -1, -1
-    return file, status.st_size, status.st_mtime_ns
 
 
 def _is_table(file: Path, path: Path) -> bool:
