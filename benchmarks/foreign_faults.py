@@ -80,7 +80,7 @@ def make_run(case: Case, folder: Path) -> None:
     here = import_module("sb3_contrib" if task.algorithm in CONTRIB else "stable_baselines3")
     model = getattr(here, task.algorithm)(policy, envs, seed=case.seed, **settings)
     model.set_logger(configure(str(target), ["csv", "tensorboard"]))
-    callback = SteadyCallback(target / "steady", every=500, save_last_good=False, say=_nobody)
+    callback = SteadyCallback(target / "steady", save_last_good=False, say=_nobody)
     crash = ""
     try:
         model.learn(task.taken, callback=callback, log_interval=1)

@@ -339,11 +339,20 @@ def test_a_misspelt_answer_to_severe_findings_is_refused() -> None:
 
 
 def test_a_short_run_has_a_step_too(tmp_path: Path) -> None:
-    callback = SteadyCallback(tmp_path / "run", say=lambda _: None)
+    callback = SteadyCallback(tmp_path / "run", say=lambda _: None, every=1000)
     model_of("dqn").learn(300, callback=callback)
     *episodes, step = RunReader.open(tmp_path / "run").steps()
     assert all(set(told.signals) == {"rollout.episode_return"} for told in episodes)
     assert step.taken == 300
+
+
+def test_a_short_run_has_dozens_of_steps_unless_asked_otherwise(tmp_path: Path) -> None:
+    callback = SteadyCallback(tmp_path / "run", say=lambda _: None)
+    model_of("dqn").learn(300, callback=callback)
+    steps = list(RunReader.open(tmp_path / "run").steps())
+    whole = [step for step in steps if "train.updates" in step.signals]
+    assert len(whole) == 50
+    assert {"setting.exploration_rate"} <= set(whole[-1].signals)
 
 
 def test_an_error_of_our_own_does_not_stop_the_model(

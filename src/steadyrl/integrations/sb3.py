@@ -59,6 +59,7 @@ FAMILIES: dict[str, Family] = {
     "DQN": "dqn",
     "QRDQN": "dqn",
 }
+STEPS, LONGEST = 50, 1000  # Steps of a run, unless each would take more env steps than that
 EPISODES_TOLD = 200  # moments at which episodes are told of between Steps, at most
 
 
@@ -71,7 +72,7 @@ class SteadyCallback(BaseCallback):
         *,
         on_severe: OnSevere = "report",
         save_last_good: bool = True,
-        every: int = 1000,
+        every: int | None = None,
         say: Callable[[str], None] = say_on_stderr,
     ) -> None:
         """Watch a model.
@@ -82,14 +83,14 @@ class SteadyCallback(BaseCallback):
                 lower_learning_rate: to a third, at most three times.
             save_last_good: keep last_good.zip (and its VecNormalize) in that folder, newest as of
                 the last Step at which nothing severe had been found. Replay buffers are not kept.
-            every: env steps between two Steps, at least; PPO, TRPO and A2C have them where an
-                update ends.
+            every: env steps between two Steps, at least; by default a fiftieth of learn()'s
+                budget, up to 1,000. PPO, TRPO and A2C have them where an update ends.
             say: who is told of findings, a line each.
         """
         super().__init__()
         self._path, self._save = Path(path), save_last_good
         self._on_severe = one_of("on_severe", on_severe, OnSevere)
-        self._every, self._tell = every, say
+        self._asked_every, self._tell = every, say
         self._stopping = self._broken = self._poisoned = False
         self._lowered = 0
         self._watch: Watch | None = None
@@ -136,7 +137,10 @@ class SteadyCallback(BaseCallback):
         self._at, self._clock = model.num_timesteps, time.perf_counter()
         self._saved_at = self._told_at = model.num_timesteps
         self._between = max(1, (total - model.num_timesteps) // EPISODES_TOLD)
-        self._save_every = max(self._every, (total - model.num_timesteps) // 20)
+        planned = total - model.num_timesteps
+        # Rules want dozens of Steps to look at, of a short run too.
+        self._every = self._asked_every or max(1, min(LONGEST, planned // STEPS))
+        self._save_every = max(self._every, planned // 20)
         if self._watch is not None and self.locals.get("reset_num_timesteps") is False:
             self._watch.resume(total)
             return
