@@ -61,6 +61,7 @@ class Fault:
     settings: Mapping[str, Any] = field(default_factory=dict)
     reward_scale: float = 1.0
     world: str = ""  # what is done to the environment; see `broken`
+    unpaid: bool = False  # its returns say nothing of the task: it counts as harmful by itself
 
     @property
     def aside(self) -> bool:
@@ -142,7 +143,7 @@ FAULTS = (
     Fault("reward-sign", "ppo-cartpole", ("C235", "C208"), world="reward-sign"),
     Fault("reward-sign", "sac-pendulum", ("C235",), world="reward-sign"),
     Fault("reward-not-finite", "ddpg-pendulum", ("C236",), world="reward-not-finite"),
-    Fault("early-exit", "ddpg-pendulum", ("C208",), world="early-exit"),
+    Fault("early-exit", "ddpg-pendulum", ("C208",), world="early-exit", unpaid=True),
 )
 
 

@@ -207,7 +207,8 @@ def main() -> None:
                 gains(arguments.output, c) for c in cases if not c.fault and c.task == case.task
             ]
             start, end = (float(np.median(side)) for side in zip(*usual, strict=True))
-            if gains(arguments.output, case)[1] < end - LOST * abs(end - start):
+            harmed = gains(arguments.output, case)[1] < end - LOST * abs(end - start)
+            if harmed or case.fault.unpaid:
                 effective.add(case.name)
     parts = {
         "": cases,

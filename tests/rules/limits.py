@@ -29,6 +29,7 @@ CLIPPED: Signals = {"critic.gradient_norm": 10.0, "setting.gradient_clip": 0.1}
 LOADED: Signals = {"machine.load_per_core": 1.5, "machine.cpu_share": 0.7}
 MISFIT: Signals = {"critic.loss": 51.0, "td.target_std": 10.0}
 CHASING: Signals = {"target.drift": 0.12, "critic.update_ratio": 1.0}
+OUT: Signals = {"rollout.return_mean": -9.0}
 ACTOR: Signals = {"actor.update_ratio": 0.1}  # without one, targets are copied now and then
 FROZEN: Signals = {**ACTOR, "target.change": 0.02, "critic.update_ratio": 1.0}
 COPIED: Signals = {"target.change": 0.0, "critic.update_ratio": 1.0}
@@ -183,6 +184,14 @@ CASES = [
          {**restarted([100.0] * 3, [0.0] * 9), "run.restarted": [0.0, 0.0, 0.0, 1.0, 0.0]}, 6),
     Case("D028", "never restarted",
          {**restarted([0.0] * 5 + [100.0] * 5, [0.0] * 5), "run.restarted": 0.0}),
+    Case("D010", "a way out", {**OUT, "rollout.length_mean": [12.0] * 5 + [3.0] * 10}, 15,
+         {"rollout.length_mean": 3.0, "best": 12.0}),
+    Case("D010", "not quite at once", {**OUT, "rollout.length_mean": [14.0] * 5 + [3.1] * 10}),
+    Case("D010", "never much longer", {**OUT, "rollout.length_mean": [11.9] * 5 + [3.0] * 10}),
+    Case("D010", "a step that pays", {**OUT, "rollout.length_mean": [12.0] * 5 + [3.0] * 10,
+                                      "rollout.return_mean": 5.0}),
+    Case("D010", "cut, not ended", {**OUT, "rollout.length_mean": [12.0] * 5 + [3.0] * 10,
+                                    "rollout.terminated_share": 0.8}),
     Case("D010", "on its limits", SHORT, 11, {"rollout.length_mean": 50.0, "best": 100.0,
          "first": 100.0, "reward_per_step": -1.02}),
     Case("D010", "more than half the best",

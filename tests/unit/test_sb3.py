@@ -411,3 +411,27 @@ def test_actions_that_do_not_reach_the_world_are_told_by_what_passes_by(
     effects = [step.signals[name] for step in steps if name in step.signals]
     assert effects
     assert (max(effects) < 0.01) is lost
+
+
+class Odd(gymnasium.ObservationWrapper[Any, Any, Any]):
+    """A component twice, one that never changes, and more than the space allows."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
+        super().__init__(env)
+        self.observation_space = gymnasium.spaces.Box(-1.0, 1.0, (6,), np.float32)
+
+    def observation(self, observation: Any) -> Any:
+        return np.array([*observation, observation[0], 0.25], np.float32)
+
+
+@pytest.mark.parametrize(
+    ("wrap", "told"), [(Odd, {"E001", "E008", "E009"}), (lambda env: env, set())]
+)
+def test_the_callback_asks_what_the_doctor_asks(tmp_path: Path, wrap: Any, told: set[str]) -> None:
+    env = wrap(gymnasium.make("CartPole-v1"))
+    model = PPO("MlpPolicy", env, n_steps=256, n_epochs=1, device="cpu", seed=0)
+    callback = SteadyCallback(tmp_path / "run", say=lambda _: None, save_last_good=False)
+    model.learn(2100, callback=callback)
+    notes = [f for f in judge(tmp_path / "run").findings if f.rule.startswith("E")]
+    assert {finding.rule for finding in notes} == told
+    assert {finding.severity for finding in notes} <= {"note"}

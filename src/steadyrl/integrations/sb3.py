@@ -43,6 +43,7 @@ from steadyrl.integrations.sb3_model import (
 )
 from steadyrl.integrations.sb3_off_policy import OffPolicyMeter, can_be_looked_into
 from steadyrl.integrations.sb3_on_policy import OnPolicyMeter
+from steadyrl.integrations.sb3_world import World
 from steadyrl.integrations.watch import Watch
 from steadyrl.store.foreign.mapping import load_table
 
@@ -132,7 +133,7 @@ class SteadyCallback(BaseCallback):
         self._table = table
         plain = isinstance(self._meter, OffPolicyMeter) or bool(self._meter and self._meter.plain)
         self._evaluators = list(evaluators_in(self.locals.get("callback")))[:1]
-        self._episodes = Episodes(model)
+        self._episodes, self._world = Episodes(model), World(model)
         self._logged: dict[str, float] = {}
         self._at, self._clock = model.num_timesteps, time.perf_counter()
         self._saved_at = self._told_at = model.num_timesteps
@@ -191,6 +192,8 @@ class SteadyCallback(BaseCallback):
             self._poisoned = True
             self._respond(self.watch.not_finite(self.model.num_timesteps, *bad))
         self._episodes.add(self.locals)
+        for concern in self._world.add(self.locals):
+            self.watch.remark(self.model.num_timesteps, concern)
         self._logged |= train_values(self.model)  # another callback may empty the logger
         if isinstance(self._meter, OffPolicyMeter):
             self._meter.add(self.locals)

@@ -250,6 +250,7 @@ class ForeignRun:
         for signal, several in self.mapping.alike(named).items():
             signals[signal] = min((named[n] for n in several), key=lambda s: max(s.values))
         used = {name for name, _ in sources.values()}
+        used |= {source.counted_by for _, source in sources.values()}
         for name, series in named.items():
             if name in CATALOGUE:
                 signals.setdefault(name, series)
