@@ -33,6 +33,9 @@ DROWNED = {"value.gradient_norm": 300.0, "policy.gradient_norm": 0.01}
 NORMAL = {"rollout.reward_abs_max": 99.0, "q.bound_ratio": 1.0}
 
 WEIGHED = [
+    Weighed("C246", "D105", {"entropy_weight": 0.01}, 0.7, 2, evidence={"policy.std": 3.0}),
+    Weighed("C246", "D105", {"entropy_weight": 0.009}, 0.0, 0, evidence={"policy.std": 3.0}),
+    Weighed("C246", "D105", {"entropy_weight": 0.1}, 0.0, 0),
     Weighed("C225", "D041", {}, 0.85),
     Weighed("C232", "D046", {}, 0.9),
     Weighed("C232", "D046 D017", {}, 0.3, 1, 1),

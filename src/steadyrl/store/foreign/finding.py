@@ -7,7 +7,7 @@ from pathlib import Path
 from steadyrl.core.errors import RunNotFound
 from steadyrl.core.registry import ALGORITHMS
 from steadyrl.store.foreign.event_folder import event_files
-from steadyrl.store.foreign.monitors import EVALUATIONS
+from steadyrl.store.foreign.tables import EVALUATIONS
 
 # What a run's folder may hold, most complete first. Monitor files are added to any of them.
 TABLES = ("result.json", "progress.csv", "progress.json", "progress.txt", "trainer_state.json")

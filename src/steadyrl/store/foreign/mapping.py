@@ -80,6 +80,9 @@ class NameTable(Settings):
     stillest: dict[str, str] = setting(
         {}, "our signals that are one of several of a form (rewards/*/std): that which stays lowest"
     )
+    loss_parts: dict[str, str] = setting(
+        {}, "names of a whole loss and of its policy, entropy and value parts, where all are logged"
+    )
     settings: dict[str, str] = setting({}, "our settings' names there")
     advice: dict[str, str] = setting({}, "how to record what is missing, by signal; 'default'")
 
