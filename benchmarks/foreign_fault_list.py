@@ -13,22 +13,30 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-ON_POLICY = {"policy": "MlpPolicy", "n_steps": 256, "batch_size": 128, "n_epochs": 10}
+ON_POLICY = {
+    "policy": "MlpPolicy",
+    "n_steps": 128,
+    "batch_size": 128,
+    "n_epochs": 5,
+    "learning_rate": 1e-3,
+}
 OFF_POLICY = {
     "policy": "MlpPolicy",
     "policy_kwargs": {"net_arch": [64, 64]},
     "batch_size": 64,
-    "learning_starts": 500,
+    "learning_starts": 400,
 }
 DQN = {
     **OFF_POLICY,
     "learning_rate": 1e-3,
     "train_freq": 4,
     "gradient_steps": 2,
-    "target_update_interval": 500,
+    "target_update_interval": 250,
     "exploration_fraction": 0.2,
     "exploration_final_eps": 0.04,
 }
+# Stable-Baselines3's 200 quantiles cost twenty minutes for what 25 learn in one.
+QUANTILES = {**DQN, "policy_kwargs": {"net_arch": [64, 64], "n_quantiles": 25}}
 
 
 @dataclass(frozen=True)
@@ -53,6 +61,7 @@ class Fault:
     settings: Mapping[str, Any] = field(default_factory=dict)
     reward_scale: float = 1.0
     world: str = ""  # what is done to the environment; see `broken`
+    unpaid: bool = False  # its returns say nothing of the task: it counts as harmful by itself
 
     @property
     def aside(self) -> bool:
@@ -62,25 +71,25 @@ class Fault:
 
 CONTRIB = ("TQC", "QRDQN")  # of sb3-contrib: left out where it is not installed
 TASKS = {
-    "ppo-cartpole": Task("PPO", "CartPole-v1", 61_440, {**ON_POLICY, "ent_coef": 0.0}, envs=4),
-    "ppo-acrobot": Task("PPO", "Acrobot-v1", 61_440, {**ON_POLICY, "ent_coef": 0.0}, envs=4),
+    "ppo-cartpole": Task("PPO", "CartPole-v1", 28_672, {**ON_POLICY, "ent_coef": 0.0}, envs=8),
+    "ppo-acrobot": Task("PPO", "Acrobot-v1", 32_768, {**ON_POLICY, "ent_coef": 0.0}, envs=8),
     "ppo-pendulum": Task(
-        "PPO", "Pendulum-v1", 61_440, {**ON_POLICY, "gamma": 0.95, "learning_rate": 1e-3}, envs=4
+        "PPO", "Pendulum-v1", 45_056, {**ON_POLICY, "gamma": 0.9, "n_epochs": 10}, envs=8
     ),
-    "a2c-cartpole": Task("A2C", "CartPole-v1", 40_000, {"policy": "MlpPolicy"}, envs=4),
-    "ddpg-pendulum": Task("DDPG", "Pendulum-v1", 12_000, OFF_POLICY, noise=0.1),
-    "td3-pendulum": Task("TD3", "Pendulum-v1", 12_000, OFF_POLICY, noise=0.1),
-    "sac-pendulum": Task("SAC", "Pendulum-v1", 8_000, {**OFF_POLICY, "learning_rate": 1e-3}),
+    "a2c-cartpole": Task("A2C", "CartPole-v1", 32_000, {"policy": "MlpPolicy"}, envs=8),
+    "ddpg-pendulum": Task("DDPG", "Pendulum-v1", 4_000, OFF_POLICY, noise=0.1),
+    "td3-pendulum": Task("TD3", "Pendulum-v1", 4_000, OFF_POLICY, noise=0.1),
+    "sac-pendulum": Task("SAC", "Pendulum-v1", 4_000, {**OFF_POLICY, "learning_rate": 1e-3}),
     "sac-mountain": Task(
         "SAC",
         "MountainCarContinuous-v0",
-        30_000,
-        {**OFF_POLICY, "ent_coef": 0.1, "train_freq": 32, "gradient_steps": 32, "use_sde": True},
+        8_000,
+        {**OFF_POLICY, "ent_coef": 0.1, "train_freq": 32, "gradient_steps": 16, "use_sde": True},
     ),
-    "tqc-pendulum": Task("TQC", "Pendulum-v1", 8_000, {**OFF_POLICY, "learning_rate": 1e-3}),
-    "dqn-cartpole": Task("DQN", "CartPole-v1", 40_000, DQN),
-    "dqn-acrobot": Task("DQN", "Acrobot-v1", 40_000, DQN),
-    "qrdqn-cartpole": Task("QRDQN", "CartPole-v1", 40_000, DQN),
+    "tqc-pendulum": Task("TQC", "Pendulum-v1", 3_400, {**OFF_POLICY, "learning_rate": 1e-3}),
+    "dqn-cartpole": Task("DQN", "CartPole-v1", 14_000, DQN),
+    "dqn-acrobot": Task("DQN", "Acrobot-v1", 18_000, DQN),
+    "qrdqn-cartpole": Task("QRDQN", "CartPole-v1", 14_000, QUANTILES),
 }
 
 ASIDE = frozenset(
@@ -107,7 +116,7 @@ FAULTS = (
     Fault("learning-rate-low", "dqn-cartpole", ("C202",), {RATE: 1e-8}),
     Fault("entropy-weight-high", "ppo-cartpole", ("C246",), {"ent_coef": 1.0}),
     Fault("entropy-weight-high", "ppo-acrobot", ("C246",), {"ent_coef": 1.0}),
-    Fault("epochs-many", "ppo-cartpole", ("C243",), {"n_epochs": 100, RATE: 1e-3}),
+    Fault("epochs-many", "ppo-cartpole", ("C243",), {"n_epochs": 60, RATE: 2e-3}),
     Fault("values-starved", "ppo-pendulum", ("C249",), {"vf_coef": 0.0}),
     Fault("discount-low", "ppo-cartpole", ("C221",), {"gamma": 0.1}),
     Fault("discount-low", "dqn-cartpole", ("C221",), {"gamma": 0.1}),
@@ -117,7 +126,7 @@ FAULTS = (
     Fault("target-frozen", "sac-pendulum", ("C204",), {"tau": 1e-9}),
     Fault("target-never-copied", "dqn-cartpole", ("C204",), {"target_update_interval": 10**7}),
     Fault(
-        "updates-many", "td3-pendulum", ("C217", "C216"), {"gradient_steps": 8, "buffer_size": 500}
+        "updates-many", "td3-pendulum", ("C217", "C216"), {"gradient_steps": 4, "buffer_size": 500}
     ),
     Fault("exploration-stays", "dqn-cartpole", ("C226",), {"exploration_final_eps": 0.95}),
     Fault("exploration-stays", "dqn-acrobot", ("C226",), {"exploration_final_eps": 0.95}),
@@ -134,7 +143,7 @@ FAULTS = (
     Fault("reward-sign", "ppo-cartpole", ("C235", "C208"), world="reward-sign"),
     Fault("reward-sign", "sac-pendulum", ("C235",), world="reward-sign"),
     Fault("reward-not-finite", "ddpg-pendulum", ("C236",), world="reward-not-finite"),
-    Fault("early-exit", "ddpg-pendulum", ("C208",), world="early-exit"),
+    Fault("early-exit", "ddpg-pendulum", ("C208",), world="early-exit", unpaid=True),
 )
 
 
@@ -177,6 +186,6 @@ class Broken(gymnasium.Wrapper[Any, Any, Any, Any]):
                 return reward + 100.0 * float(self._random.standard_normal())
             case "reward-sign":
                 return -reward
-            case "reward-not-finite" if self._taken == 3000:
+            case "reward-not-finite" if self._taken == 2000:
                 return float("nan")
         return reward

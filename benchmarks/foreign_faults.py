@@ -80,10 +80,10 @@ def make_run(case: Case, folder: Path) -> None:
     here = import_module("sb3_contrib" if task.algorithm in CONTRIB else "stable_baselines3")
     model = getattr(here, task.algorithm)(policy, envs, seed=case.seed, **settings)
     model.set_logger(configure(str(target), ["csv", "tensorboard"]))
-    callback = SteadyCallback(target / "steady", every=500, save_last_good=False, say=_nobody)
+    callback = SteadyCallback(target / "steady", save_last_good=False, say=_nobody)
     crash = ""
     try:
-        model.learn(task.taken, callback=callback, log_interval=1 if task.envs > 1 else 2)
+        model.learn(task.taken, callback=callback, log_interval=1)
     except ValueError as error:  # Stable-Baselines3's own end of a run that has become NaN
         crash = str(error)[:200]
     (target / "done.json").write_text(json.dumps({"crash": crash}))
@@ -97,11 +97,14 @@ def gains(folder: Path, case: Case) -> tuple[float, float]:
     run = ForeignRun(folder / case.name)
     scale = case.fault.reward_scale if case.fault else 1.0
     scale *= -1.0 if case.fault and case.fault.world == "reward-sign" else 1.0
-    name = "rollout.return_mean"
-    values = [s.signals[name] / scale for s in run.steps() if name in s.signals]
-    if not values:
+    series = run.series()
+    # A running mean over a hundred episodes hides how a run of twenty ends.
+    found = series.get("rollout.episode_return") or series.get("rollout.return_mean")
+    if not found:
         return float("nan"), float("-inf")
-    return values[0], float(np.mean(values[-max(1, len(values) // 5) :]))
+    values = found.values / scale
+    few = max(1, len(values) // 5)
+    return float(np.mean(values[:few])), float(np.mean(values[-few:]))
 
 
 def by_log(folder: Path, case: Case) -> Verdict:
@@ -110,8 +113,10 @@ def by_log(folder: Path, case: Case) -> Verdict:
 
 
 def by_log_and_settings(folder: Path, case: Case) -> Verdict:
-    """The log, with the hyperparameters that its owner knows."""
-    settings = {**TASKS[case.task].settings, **(case.fault.settings if case.fault else {})}
+    """The log, with what its owner knows: hyperparameters, environment, budget."""
+    task = TASKS[case.task]
+    known = {"env": task.environment, "algo": task.algorithm, "n_timesteps": task.taken}
+    settings = {**task.settings, **(case.fault.settings if case.fault else {}), **known}
     return judge(ForeignRun(folder / case.name, settings=settings))
 
 
@@ -202,7 +207,8 @@ def main() -> None:
                 gains(arguments.output, c) for c in cases if not c.fault and c.task == case.task
             ]
             start, end = (float(np.median(side)) for side in zip(*usual, strict=True))
-            if gains(arguments.output, case)[1] < end - LOST * abs(end - start):
+            harmed = gains(arguments.output, case)[1] < end - LOST * abs(end - start)
+            if harmed or case.fault.unpaid:
                 effective.add(case.name)
     parts = {
         "": cases,

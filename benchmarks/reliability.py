@@ -43,7 +43,6 @@ BANDS = ((0.0, 0.5), (0.5, 0.7), (0.7, 0.9), (0.9, 1.01))
 PRIOR = 5  # answers per band that are taken to be as right as they say
 CENTRES = (0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95)
 FEWEST = 60  # answers about development runs, without which the map in force stays as it is
-SEEDS = 20  # of a fault or a variant, at most, that are looked for
 RESAMPLED = 2000
 
 
@@ -70,13 +69,18 @@ def answer(
 
 def at_home(folder: Path, suite: Suite) -> Iterator[Answer]:
     """Runs of the fault bench that are there."""
-    for case in (*suite.healthy_cases(SEEDS), *suite.faulty_cases(SEEDS)):
-        path = folder / case.name
-        if not (path / "summary.json").exists():
+    known = {
+        case.name.rsplit("-seed", 1)[0]: case
+        for case in (*suite.healthy_cases(1), *suite.faulty_cases(1))
+    }
+    for summary in sorted(folder.glob("*-seed*/summary.json")):
+        path = summary.parent
+        case = known.get(path.name.rsplit("-seed", 1)[0])  # whatever seeds it was run with
+        if case is None:
             continue
         wanted = case.fault.causes if case.fault else ()
         yield from answer(
-            "our own trainers", case.name, judge(path), wanted, development=case.development
+            "our own trainers", path.name, judge(path), wanted, development=case.development
         )
 
 

@@ -29,7 +29,10 @@ CLIPPED: Signals = {"critic.gradient_norm": 10.0, "setting.gradient_clip": 0.1}
 LOADED: Signals = {"machine.load_per_core": 1.5, "machine.cpu_share": 0.7}
 MISFIT: Signals = {"critic.loss": 51.0, "td.target_std": 10.0}
 CHASING: Signals = {"target.drift": 0.12, "critic.update_ratio": 1.0}
-FROZEN: Signals = {"target.change": 0.02, "critic.update_ratio": 1.0}
+OUT: Signals = {"rollout.return_mean": -9.0}
+ACTOR: Signals = {"actor.update_ratio": 0.1}  # without one, targets are copied now and then
+FROZEN: Signals = {**ACTOR, "target.change": 0.02, "critic.update_ratio": 1.0}
+COPIED: Signals = {"target.change": 0.0, "critic.update_ratio": 1.0}
 SLOW: Signals = {"time.rate": [100.0] * 20 + [30.0] * 5, "critic.loss": 1.0}
 SMALL: Signals = {"critic.loss": 1.0, "replay.size": 200.0}
 RESTART = [0.0] * 10 + [1.0] + [0.0] * 5
@@ -114,13 +117,17 @@ CASES = [
     Case("D013", "few drifts", {**CHASING, "target.drift": [*gone(1), *[0.1] * 9]}),
     Case("D012", "on its limit", {**FROZEN, "target.drift": 0.7}, 5, {"target.drift": 0.7}),
     Case("D012", "evidence is the newest",
-         {"target.change": [0.01] * 4 + [0.02], "critic.update_ratio": [1.0] * 4 + [2.0]}, 5,
+         {**ACTOR, "target.change": [0.01] * 4 + [0.02],
+          "critic.update_ratio": [1.0] * 4 + [2.0]}, 5,
          {"target.change": 0.02, "critic.update_ratio": 2.0}),
     Case("D012", "a little faster", {**FROZEN, "target.change": 0.021}),
     Case("D012", "it moves at last", {**FROZEN, "target.change": [0.01] * 4 + [0.5]}),
     Case("D012", "most moved", {**FROZEN, "target.change": [0.5] * 3 + [0.01] * 2}),
     Case("D012", "a critic at rest", {**FROZEN, "critic.update_ratio": [0.0] + [1.0] * 4}),
     Case("D012", "few movements", {**FROZEN, "critic.update_ratio": [*gone(1), *[1.0] * 4]}),
+    Case("D012", "never copied in half of the run", COPIED, 30, {"target.change": 0.0}),
+    Case("D012", "copied once", {**COPIED, "target.change": [0.0] * 25 + [0.5] + [0.0] * 34}),
+    Case("D012", "no critic that moves", {**COPIED, "critic.update_ratio": 0.0}),
     Case("D012", "few changes", {**FROZEN, "target.change": [*gone(1), *[0.01] * 4]}),
     Case("D030", "three tenths",
          {**SLOW, "time.rate": [100.0] * 20 + [20.0, 30.0, 20.0, 20.0, 20.0]}, 25,
@@ -177,6 +184,14 @@ CASES = [
          {**restarted([100.0] * 3, [0.0] * 9), "run.restarted": [0.0, 0.0, 0.0, 1.0, 0.0]}, 6),
     Case("D028", "never restarted",
          {**restarted([0.0] * 5 + [100.0] * 5, [0.0] * 5), "run.restarted": 0.0}),
+    Case("D010", "a way out", {**OUT, "rollout.length_mean": [12.0] * 5 + [3.0] * 10}, 15,
+         {"rollout.length_mean": 3.0, "best": 12.0}),
+    Case("D010", "not quite at once", {**OUT, "rollout.length_mean": [14.0] * 5 + [3.1] * 10}),
+    Case("D010", "never much longer", {**OUT, "rollout.length_mean": [11.9] * 5 + [3.0] * 10}),
+    Case("D010", "a step that pays", {**OUT, "rollout.length_mean": [12.0] * 5 + [3.0] * 10,
+                                      "rollout.return_mean": 5.0}),
+    Case("D010", "cut, not ended", {**OUT, "rollout.length_mean": [12.0] * 5 + [3.0] * 10,
+                                    "rollout.terminated_share": 0.8}),
     Case("D010", "on its limits", SHORT, 11, {"rollout.length_mean": 50.0, "best": 100.0,
          "first": 100.0, "reward_per_step": -1.02}),
     Case("D010", "more than half the best",

@@ -47,7 +47,7 @@ MET_CASES = [
     Case("D013", "in Steps of the critic's movement",
          {"target.drift": 0.2, "critic.update_ratio": 2.0}, 10, {"lag": 0.1}),
     Case("D012", "as a share of the critic's movement",
-         {"target.change": 0.03, "critic.update_ratio": 2.0}, 5),
+         {"actor.update_ratio": 0.1, "target.change": 0.03, "critic.update_ratio": 2.0}, 5),
     Case("D108", "clearly, but two", {"policy.improvement": [-0.0021] * 2}),
     Case("D009", "a gain of two spreads",
          {"eval.return_mean": [*GAINED, *[0.0] * 5], "eval.return_std": 50.0}),

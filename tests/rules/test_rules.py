@@ -109,7 +109,7 @@ def test_every_rule_has_an_id_a_name_and_a_full_text() -> None:
     assert len({rule.id for rule in rules}) == len(rules)
     assert len({rule.name for rule in rules}) == len(rules)
     for rule in rules:
-        assert re.fullmatch(r"[SDCRQ]\d{3}", rule.id)
+        assert re.fullmatch(r"[SDCRQE]\d{3}", rule.id)
         assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", rule.name)
         for name, value in vars(rule).items():
             if isinstance(value, str):

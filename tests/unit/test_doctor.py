@@ -48,7 +48,10 @@ class World(gymnasium.Env[Any, Any]):
         limit = self.taken >= 40
         failed = self.broken.get("fails", False) and abs(self.at) > 1.5
         as_end = bool(self.broken.get("limit_as_end"))
-        return self.seen(), reward, failed or (limit and as_end), limit and not as_end, {}
+        both = bool(self.broken.get("both"))
+        info = {"TimeLimit.truncated": True} if limit and self.broken.get("info") else {}
+        ended = failed or (limit and (as_end or both))
+        return self.seen(), reward, ended, limit and not as_end, info
 
 
 def found(**broken: Any) -> set[str]:
@@ -68,6 +71,7 @@ BROKEN: dict[str, dict[str, Any]] = {
     "E010": {"limit_as_end": True},
     "E011": {"reward": -1.0},
     "E012": {"times": 1000.0},
+    "E013": {"both": True},
 }
 
 
@@ -99,6 +103,13 @@ def test_a_sound_environment_is_not_complained_about() -> None:
 )
 def test_a_near_miss_is_none(rule: str, sound: dict[str, Any]) -> None:
     assert rule not in found(**sound)
+
+
+def test_an_info_that_denies_the_flags_is_told() -> None:
+    concerns = asked(examine(lambda: World(info=True, limit_as_end=True)))
+    (denied,) = [concern for concern in concerns if concern.rule == "E013"]
+    assert "info says" in denied.message
+    assert "E013" not in found(info=True)
 
 
 def test_the_delay_is_told_in_steps() -> None:

@@ -339,11 +339,20 @@ def test_a_misspelt_answer_to_severe_findings_is_refused() -> None:
 
 
 def test_a_short_run_has_a_step_too(tmp_path: Path) -> None:
-    callback = SteadyCallback(tmp_path / "run", say=lambda _: None)
+    callback = SteadyCallback(tmp_path / "run", say=lambda _: None, every=1000)
     model_of("dqn").learn(300, callback=callback)
     *episodes, step = RunReader.open(tmp_path / "run").steps()
     assert all(set(told.signals) == {"rollout.episode_return"} for told in episodes)
     assert step.taken == 300
+
+
+def test_a_short_run_has_dozens_of_steps_unless_asked_otherwise(tmp_path: Path) -> None:
+    callback = SteadyCallback(tmp_path / "run", say=lambda _: None)
+    model_of("dqn").learn(300, callback=callback)
+    steps = list(RunReader.open(tmp_path / "run").steps())
+    whole = [step for step in steps if "train.updates" in step.signals]
+    assert len(whole) == 50
+    assert {"setting.exploration_rate"} <= set(whole[-1].signals)
 
 
 def test_an_error_of_our_own_does_not_stop_the_model(
@@ -402,3 +411,27 @@ def test_actions_that_do_not_reach_the_world_are_told_by_what_passes_by(
     effects = [step.signals[name] for step in steps if name in step.signals]
     assert effects
     assert (max(effects) < 0.01) is lost
+
+
+class Odd(gymnasium.ObservationWrapper[Any, Any, Any]):
+    """A component twice, one that never changes, and more than the space allows."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
+        super().__init__(env)
+        self.observation_space = gymnasium.spaces.Box(-1.0, 1.0, (6,), np.float32)
+
+    def observation(self, observation: Any) -> Any:
+        return np.array([*observation, observation[0], 0.25], np.float32)
+
+
+@pytest.mark.parametrize(
+    ("wrap", "told"), [(Odd, {"E001", "E008", "E009"}), (lambda env: env, set())]
+)
+def test_the_callback_asks_what_the_doctor_asks(tmp_path: Path, wrap: Any, told: set[str]) -> None:
+    env = wrap(gymnasium.make("CartPole-v1"))
+    model = PPO("MlpPolicy", env, n_steps=256, n_epochs=1, device="cpu", seed=0)
+    callback = SteadyCallback(tmp_path / "run", say=lambda _: None, save_last_good=False)
+    model.learn(2100, callback=callback)
+    notes = [f for f in judge(tmp_path / "run").findings if f.rule.startswith("E")]
+    assert {finding.rule for finding in notes} == told
+    assert {finding.severity for finding in notes} <= {"note"}

@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 
 from steadyrl.core.errors import ConfigError
 
-RULE_KINDS = ("check", "detector", "cause", "remedy", "probe")
+RULE_KINDS = ("check", "detector", "cause", "remedy", "probe", "question")
 # Which algorithm another program's run trains.
 Family = Literal["ppo", "trpo", "a2c", "ddpg", "td3", "sac", "dqn", "grpo", "search", "unknown"]
 # What findings are held against: the run's own past, or also the documents' numbers.

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from steadyrl.store.foreign.finding import TABLES
-from steadyrl.store.foreign.monitors import EVALUATIONS
+from steadyrl.store.foreign.tables import EVALUATIONS
 from steadyrl.store.results import FILES
 from steadyrl.store.results import Kind as ResultKind
 

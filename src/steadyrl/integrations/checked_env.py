@@ -52,8 +52,8 @@ class CheckedEnv(ContractEnv):
         """Play an action and check what comes back."""
         found = super().step(action)
         if self._passing is not None:
-            observation, reward, terminated, truncated, _ = found
-            self._passing.add(action, reward, observation, bool(terminated), bool(truncated))
+            observation, reward, terminated, truncated, info = found
+            self._passing.add(action, reward, observation, bool(terminated), bool(truncated), info)
             if self._passing.steps >= LOOKED_AT:
                 self._ask(self._passing)
                 self._passing = None

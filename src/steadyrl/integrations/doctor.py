@@ -88,9 +88,9 @@ def _play(
     one.observations.append(copied(observation))
     for number in range(LONGEST if actions is None else len(actions)):
         action = env.action_space.sample() if actions is None else actions[number]
-        observation, reward, terminated, truncated, _ = env.step(action)
+        observation, reward, terminated, truncated, info = env.step(action)
         if passing is not None:
-            passing.add(action, reward, observation, bool(terminated), bool(truncated))
+            passing.add(action, reward, observation, bool(terminated), bool(truncated), info)
         one.actions.append(action)
         one.observations.append(copied(observation))
         one.rewards.append(float(reward))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import gymnasium
@@ -25,6 +26,7 @@ class Passing:
         self._lengths: list[int] = []
         self._returns: list[float] = []
         self._terminated: list[float] = []
+        self._both = self._denied = 0
         self._now: Any = None
         self._length, self._return = 0, 0.0
 
@@ -39,7 +41,13 @@ class Passing:
         self._observations.append(self._now)
 
     def add(
-        self, action: Any, reward: Any, observation: Any, terminated: bool, truncated: bool
+        self,
+        action: Any,
+        reward: Any,
+        observation: Any,
+        terminated: bool,
+        truncated: bool,
+        info: Mapping[str, Any] | None = None,
     ) -> None:
         """A step has been taken."""
         paid = float(reward)
@@ -54,6 +62,8 @@ class Passing:
             self._lengths.append(self._length)
             self._returns.append(self._return)
             self._terminated.append(float(terminated))
+            self._both += terminated and truncated
+            self._denied += bool((info or {}).get("TimeLimit.truncated", False)) and not truncated
 
     def examined(self, **more: Any) -> Examined:
         """All of it, as the questions want it; `more` is what else was found out."""
@@ -67,6 +77,8 @@ class Passing:
             effect=told.effect if told else math.nan,
             lag=told.lag if told else math.nan,
             noise=told.noise if told else math.nan,
+            both_flags=self._both,
+            denied=self._denied,
             **more,
         )
 

@@ -1,7 +1,6 @@
 """Stable-Baselines3 runs, watched from inside.
 
-    from steadyrl.core.choices import Family
-from steadyrl.integrations.sb3 import SteadyCallback
+    from steadyrl.integrations.sb3 import SteadyCallback
     model.learn(100_000, callback=SteadyCallback("runs/mine"))
 
 Adds what Stable-Baselines3 does not log: gradient norms before clipping, Q-values and their bound,
@@ -44,6 +43,7 @@ from steadyrl.integrations.sb3_model import (
 )
 from steadyrl.integrations.sb3_off_policy import OffPolicyMeter, can_be_looked_into
 from steadyrl.integrations.sb3_on_policy import OnPolicyMeter
+from steadyrl.integrations.sb3_world import World
 from steadyrl.integrations.watch import Watch
 from steadyrl.store.foreign.mapping import load_table
 
@@ -60,6 +60,7 @@ FAMILIES: dict[str, Family] = {
     "DQN": "dqn",
     "QRDQN": "dqn",
 }
+STEPS, LONGEST = 50, 1000  # Steps of a run, unless each would take more env steps than that
 EPISODES_TOLD = 200  # moments at which episodes are told of between Steps, at most
 
 
@@ -72,7 +73,7 @@ class SteadyCallback(BaseCallback):
         *,
         on_severe: OnSevere = "report",
         save_last_good: bool = True,
-        every: int = 1000,
+        every: int | None = None,
         say: Callable[[str], None] = say_on_stderr,
     ) -> None:
         """Watch a model.
@@ -83,14 +84,14 @@ class SteadyCallback(BaseCallback):
                 lower_learning_rate: to a third, at most three times.
             save_last_good: keep last_good.zip (and its VecNormalize) in that folder, newest as of
                 the last Step at which nothing severe had been found. Replay buffers are not kept.
-            every: env steps between two Steps, at least; PPO, TRPO and A2C have them where an
-                update ends.
+            every: env steps between two Steps, at least; by default a fiftieth of learn()'s
+                budget, up to 1,000. PPO, TRPO and A2C have them where an update ends.
             say: who is told of findings, a line each.
         """
         super().__init__()
         self._path, self._save = Path(path), save_last_good
         self._on_severe = one_of("on_severe", on_severe, OnSevere)
-        self._every, self._tell = every, say
+        self._asked_every, self._tell = every, say
         self._stopping = self._broken = self._poisoned = False
         self._lowered = 0
         self._watch: Watch | None = None
@@ -132,12 +133,15 @@ class SteadyCallback(BaseCallback):
         self._table = table
         plain = isinstance(self._meter, OffPolicyMeter) or bool(self._meter and self._meter.plain)
         self._evaluators = list(evaluators_in(self.locals.get("callback")))[:1]
-        self._episodes = Episodes(model)
+        self._episodes, self._world = Episodes(model), World(model)
         self._logged: dict[str, float] = {}
         self._at, self._clock = model.num_timesteps, time.perf_counter()
         self._saved_at = self._told_at = model.num_timesteps
         self._between = max(1, (total - model.num_timesteps) // EPISODES_TOLD)
-        self._save_every = max(self._every, (total - model.num_timesteps) // 20)
+        planned = total - model.num_timesteps
+        # Rules want dozens of Steps to look at, of a short run too.
+        self._every = self._asked_every or max(1, min(LONGEST, planned // STEPS))
+        self._save_every = max(self._every, planned // 20)
         if self._watch is not None and self.locals.get("reset_num_timesteps") is False:
             self._watch.resume(total)
             return
@@ -188,6 +192,8 @@ class SteadyCallback(BaseCallback):
             self._poisoned = True
             self._respond(self.watch.not_finite(self.model.num_timesteps, *bad))
         self._episodes.add(self.locals)
+        for concern in self._world.add(self.locals):
+            self.watch.remark(self.model.num_timesteps, concern)
         self._logged |= train_values(self.model)  # another callback may empty the logger
         if isinstance(self._meter, OffPolicyMeter):
             self._meter.add(self.locals)

@@ -11,7 +11,7 @@ from stable_baselines3.common.callbacks import CallbackList, EvalCallback, Event
 
 from steadyrl.environments.witness import Witness
 
-OFTEN, SELDOM = 10, 10  # the first so many Steps, then one of so many: the world is asked about
+OFTEN, SELDOM = 10, 10  # so many answers about the world, then one Step of so many is asked for
 
 
 def evaluators_in(callback: Any) -> Iterator[EvalCallback]:
@@ -69,7 +69,7 @@ class Episodes:
         self._model = model
         space = model.action_space
         choices = int(space.n) if isinstance(space, spaces.Discrete) else None
-        self._witness, self._asked = Witness(choices), 0
+        self._witness, self._asked, self._told = Witness(choices), 0, 0
         self._rewards: list[Any] = []
         self._returns: list[float] = []
         self._terminated = self._truncated = 0
@@ -114,9 +114,10 @@ class Episodes:
     def _account(self) -> dict[str, float]:
         """What passed by says of the world; the world stays the same, so later it is asked less."""
         self._asked += 1
-        if self._asked > OFTEN and self._asked % SELDOM:
+        if self._told > OFTEN and self._asked % SELDOM:
             return {}
         told = self._witness.ask()
+        self._told += told is not None
         return told.signals if told else {}
 
 

@@ -76,6 +76,8 @@ class OffPolicyMeter:
             "replay.updates_per_env_step": model._n_updates / max(model.num_timesteps, 1),
             "train.updates": float(model._n_updates),
         }
+        if hasattr(model, "exploration_rate"):
+            signals["setting.exploration_rate"] = float(model.exploration_rate)
         for part, norms in self._norms.items():
             if norms:
                 signals[f"{part}.gradient_norm"] = float(np.mean(norms))

@@ -32,6 +32,7 @@ from steadyrl.core.records import Diagnosis, Finding, RunSummary, Step
 from steadyrl.integrations.about import About, config_of, say_on_stderr
 from steadyrl.integrations.intake import Intake
 from steadyrl.judging import add_unseen
+from steadyrl.stability.check import Concern
 from steadyrl.stability.detectors.non_finite import RULE as NON_FINITE
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.prescribe import prescriptions
@@ -140,6 +141,15 @@ class Watch:
         finding = self._monitor.tell(NON_FINITE, message, at, {signal: math.nan})
         self._tell(finding)
         return [finding]
+
+    def remark(self, taken: int, concern: Concern) -> None:
+        """Take an answer about the environment as a note: it may be so in a sound one too."""
+        finding = Finding(
+            rule=concern.rule, name=concern.name, severity="note", taken=taken,
+            step=self._last.index if self._last else 0, message=concern.message, evidence={},
+        )  # fmt: skip
+        self._monitor.findings.append(finding)
+        self._tell(finding)
 
     def _tell(self, finding: Finding) -> None:
         record = {k: v for k, v in finding.to_json().items() if k != "step"}

@@ -103,7 +103,8 @@ def _print_unmeasured(verdict: Verdict, console: Console, verbose: bool) -> None
     for text in dict.fromkeys(verdict.advice.values()):
         wanted = [name for name in names if verdict.advice.get(name) == text]
         say(console, f"[dim]  {escape(text)}[/]")
-        gives = ", ".join(wanted) if verbose else f"{len(wanted)} signals{rest}"
+        many = f"{len(wanted)} signal{'s' if len(wanted) != 1 else ''}{rest}"
+        gives = ", ".join(wanted) if verbose else many
         say(console, f"[dim]      gives {gives}[/]")
         rest = ""
 

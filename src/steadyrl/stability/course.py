@@ -29,6 +29,7 @@ BEGIN = 0.05  # share that makes up the beginning, at least two values
 CLEAR = 3.0  # standard errors between beginning and end that chance does not make
 WITHIN = 2.0  # standard errors that chance makes
 P_VALUE = 0.003  # of an upward trend
+RISES = 30  # values, of which a trend alone is believed; a rise of fewer must be CLEAR
 FEW = 10.0  # values at which the spread is known half as well
 WANDERS = 4.0  # a running mean wanders further than its neighbours differ
 # What a mean over n values wanders by is 1.2 times the root of n times what its neighbours tell;
@@ -245,6 +246,7 @@ class Course:
             return "yes"
         upward = trend(self.means)
         rising = gain > 0 and upward.slope > 0 and upward.p_value < P_VALUE
+        rising = rising and self.values >= RISES
         if rising and (self.independent or gain > WITHIN * self.noise):
             return "yes"
         return "cannot tell" if gain > WITHIN * self.noise else "no"

@@ -22,6 +22,7 @@ NO_EFFECT = 0.01  # of what the state leaves open: so little is chance
 SCALES = 100.0  # between the most and the least varying component
 LARGE = 100.0  # rewards
 EQUAL = 1e-9
+BOTH = 0.5  # of the episodes: a task may end by itself in the very step of its time limit
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,8 @@ class Examined:
     terminated: Floats  # 1 where an episode ended by itself, 0 where it was cut
     observations: Floats | None = None  # a row each, where they are vectors
     faults: Mapping[str, str] = field(default_factory=dict)  # promises that were broken
+    both_flags: int = 0  # episodes that ended as terminated and truncated at once
+    denied: int = 0  # ends of which info says otherwise than the flags
     repeats: int = 0  # episodes played twice with the same seed and actions
     observation_gap: float = 0.0  # largest difference between the two
     reward_gap: Floats = field(default_factory=lambda: np.empty(0))  # differences of rewards
@@ -67,6 +70,22 @@ def time_limit(seen: Examined) -> Sighting | None:
     """Episodes that all terminate after the same number of steps."""
     said = seen.faults.get("time-limit-as-termination")
     return Sighting(said) if said else None
+
+
+def contradiction(seen: Examined) -> Sighting | None:
+    """Ends that are two kinds at once, nearly always, or that info denies."""
+    episodes = len(seen.returns)
+    if seen.denied:
+        return Sighting(
+            f"info says of {seen.denied} ends that they are time limits, and truncated is False",
+            {"denied": float(seen.denied)},
+        )
+    if episodes < FEW_EPISODES or seen.both_flags < BOTH * episodes:
+        return None
+    return Sighting(
+        f"{seen.both_flags} of {episodes} episodes ended as terminated and truncated at once",
+        {"both": float(seen.both_flags)},
+    )
 
 
 def not_reproducible(seen: Examined) -> Sighting | None:

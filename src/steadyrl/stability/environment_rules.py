@@ -142,6 +142,15 @@ QUESTIONS: Sequence[Question] = (
         "Algorithms that normalise them anyway.",
         answer=answers.large_reward,
     ),
+    _question(
+        "E013", "flags-contradict", "warning",
+        "Does an episode end in one way only?",
+        "What is bootstrapped at an end depends on it: terminated means that nothing follows, "
+        "truncated that the world goes on.",
+        "Set terminated at the task's own end and truncated at a limit, never both for one 'done'.",
+        "Tasks whose own end lies at their time limit.",
+        answer=answers.contradiction,
+    ),
 )  # fmt: skip
 
 

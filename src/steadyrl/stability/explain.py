@@ -10,23 +10,25 @@ from steadyrl.core.errors import ConfigError
 from steadyrl.stability.causes import CAUSES
 from steadyrl.stability.checks import CHECKS
 from steadyrl.stability.detectors import DEFAULT, OPTIONAL
+from steadyrl.stability.environment_rules import QUESTIONS, Question
 from steadyrl.stability.limits import sets_of
 from steadyrl.stability.probes import PROBES
 from steadyrl.stability.remedies import REMEDIES
 from steadyrl.stability.rules import Cause, Check, Detector, Probe, Remedy
 
-Rule = Detector | Cause | Remedy | Probe | Check
+Rule = Detector | Cause | Remedy | Probe | Check | Question
 
-KINDS = dict(zip((Check, Detector, Cause, Remedy, Probe), RULE_KINDS, strict=True))
+KINDS = dict(zip((Check, Detector, Cause, Remedy, Probe, Question), RULE_KINDS, strict=True))
 
 
 def all_rules() -> Iterator[Rule]:
-    """Every rule: checks, detectors, causes, remedies, probes."""
+    """Every rule: checks, detectors, causes, remedies, probes, questions to environments."""
     yield from CHECKS
     yield from (*DEFAULT, *OPTIONAL)
     yield from CAUSES
     yield from REMEDIES.values()
     yield from PROBES
+    yield from QUESTIONS
 
 
 def find_rule(identity: str) -> Rule:
@@ -53,6 +55,8 @@ def headline(rule: Rule) -> str:
             return rule.question
         case Check():
             return rule.concern
+        case Question():
+            return rule.asks
 
 
 def explain(rule: Rule) -> str:
@@ -114,6 +118,12 @@ def _sections(rule: Rule) -> Iterator[tuple[str, str]]:
             yield "Why it matters", rule.why
             yield "Severity", rule.severity
             yield "Remedy", rule.remedy
+        case Question():
+            yield "Question to an environment", rule.asks
+            yield "Why it matters", rule.why
+            yield "Severity", rule.severity
+            yield "Remedy", rule.remedy
+            yield "False alarms", rule.false_alarms
 
 
 def _numbers(limits: Mapping[str, float]) -> str:

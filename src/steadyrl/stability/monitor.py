@@ -75,6 +75,7 @@ class Monitor:
         """Take what is known of a finished record by other means as a rule's last word."""
         rule = next((rule for rule in self.detectors if rule.id == identity), None)
         if rule is not None and self.window.step is not None:
+            self.findings = [f for f in self.findings if f.rule != identity]  # said once, and best
             self.tell(rule, message, self.window.step)
             self.certain.add(identity)
 

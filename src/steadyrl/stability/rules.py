@@ -120,10 +120,23 @@ class Case:
 
     def setting(self, name: str) -> Any:
         """A setting's value, or None if the config is not known or has none such."""
-        value = self.config.value_of(name) if self.config else None
-        if value is None and self.window.has(f"setting.{name}"):
-            return self.window.latest(f"setting.{name}")
+        value, logged = self.config.value_of(name) if self.config else None, f"setting.{name}"
+        if value is None and self.window.has(logged):
+            # A schedule of rates ends near 0, which is not what the run was trained with.
+            rate = name == "learning_rate"
+            return self.window.highest(logged) if rate else self.window.latest(logged)
         return value
+
+    def descends(self) -> bool:
+        """Whether rates usual for action values may be weighed: policies and tokens have others.
+
+        Of what is known only to act, a loss tells that it descends one (A2C; random search not).
+        """
+        if self.config is None or self.config.is_a("off_policy"):
+            return True
+        if self.config.traits is None:
+            return not any(map(self.window.has_any, SIGNS.values()))
+        return self.config.traits == {"acts"} and self.window.has("policy.loss")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from steadyrl.stability.rules import Case, Cause, Weight
 
+FEW = 10  # batches
+
 
 def weigh(case: Case) -> Weight:
     """A short memory or a batch as large as the content."""
     finding = case.found("D027", "D022")
-    if finding is None:
-        return Weight(0.0)
     size, batch = case.setting("buffer_size"), case.setting("batch_size")
+    if finding is None:
+        return _by_settings(case, size, batch)
     reasons = [finding.message]
-    few = bool(size and batch and size < 10 * batch)
+    few = bool(size and batch and size < FEW * batch)
     if size and (few or case.found("D027")):
         reasons.append(f"buffer_size is {size:,}")
     share = case.asked("Q504", "data.buffer_share")
@@ -25,6 +27,13 @@ def weigh(case: Case) -> Weight:
             0.1, (finding.message,), (f"buffer_size {size:,} is {size // batch} batches",)
         )
     return Weight(0.6, tuple(reasons))
+
+
+def _by_settings(case: Case, size: float | None, batch: float | None) -> Weight:
+    """Where nobody looked into the buffer: one of a few batches, in a run that needs more."""
+    if case.window.has("replay.size") or not size or not batch or size >= FEW * batch:
+        return Weight(0.0)
+    return Weight(0.5, (f"buffer_size {size:,} is {size / batch:.0f} batches",))
 
 
 CAUSE = Cause(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from steadyrl.stability.rules import Case, Cause, Weight
 from steadyrl.stability.usual import usual_entropy_weight
 
+PAYS = 0.01  # with such a weight, deviations that grow without end are paid for
+
 
 def weigh(case: Case) -> Weight:
     """The weight in force, with a policy that stays random."""
@@ -16,7 +18,9 @@ def weigh(case: Case) -> Weight:
     finding, usual = case.found("D113", "D105", "D144"), usual_entropy_weight(case.config)
     if weight <= usual:
         # Usual, and yet too much here: what counts is how hard it pulls against the surrogate.
-        if finding is None or finding.rule != "D113":
+        pulls = finding is not None and finding.rule == "D113"
+        grows = finding is not None and "policy.std" in finding.evidence and weight >= PAYS
+        if finding is None or not (pulls or grows):
             return Weight(0.0)
         return Weight(0.7, (f"entropy_weight is {weight:g}", finding.message))
     reasons = [f"entropy_weight {weight:g} is above the usual {usual:g}"]

@@ -11,6 +11,10 @@ USUAL = 3e-3  # above this, Adam on small networks seldom settles; see docs/rule
 
 def weigh(case: Case) -> Weight:
     """Divergence or misfit, with large relative weight changes."""
+    return _weighed(case) if case.descends() else Weight(0.0)
+
+
+def _weighed(case: Case) -> Weight:
     reasons, against = [], []
     confidence = 0.25
     changes = case.window.latest("critic.update_ratio", 0.0)
@@ -74,5 +78,5 @@ CAUSE = Cause(
     would_decide="A fork with learning_rate / 10 and nothing else changed.",
     remedies=("R301",),
     weigh=weigh,
-    traits=("off_policy",),
+    traits=("acts",),
 )

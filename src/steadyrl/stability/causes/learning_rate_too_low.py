@@ -9,6 +9,8 @@ USUAL = 1e-4
 
 def weigh(case: Case) -> Weight:
     """Tiny relative weight changes although there is a gradient."""
+    if not case.descends():
+        return Weight(0.0)
     rate = case.setting("learning_rate")
     reasons, against, confidence = [], [], 0.1
     finding = case.found("D003", "D002")
@@ -34,5 +36,5 @@ CAUSE = Cause(
     would_decide="A fork with learning_rate x 10 and nothing else changed.",
     remedies=("R302",),
     weigh=weigh,
-    traits=("off_policy",),
+    traits=("acts",),
 )

@@ -8,9 +8,7 @@ from steadyrl.stability.rules import Case, Cause, Weight
 def weigh(case: Case) -> Weight:
     """Unexplained returns, and what the settings say."""
     finding = case.found("D106")
-    if finding is None:
-        return Weight(0.0)
-    reasons, confidence = [finding.message], 0.4
+    reasons, confidence = ([finding.message], 0.4) if finding else ([], 0.0)
     rate = case.setting("critic_learning_rate")
     weight = case.setting("value_weight")
     if rate is not None and rate < 1e-5:

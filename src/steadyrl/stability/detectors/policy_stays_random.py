@@ -18,7 +18,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     if len(shares) and float(shares.min()) > limits["share"]:
         share = median(shares)
         return Sighting(
-            f"{window.so_far} the policy has {share:.1%} of the largest possible entropy",
+            f"{window.so_far} the policy has {min(share, 1.0):.1%} of the largest possible entropy",
             {"policy.entropy_share": share},
         )
     spreads = window.last("policy.std", steps)

@@ -11,6 +11,8 @@ from steadyrl.stability.window import Window
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     """The target moves a tiny share of what the online critic moves, over several Steps."""
+    if not window.has("actor.update_ratio"):
+        return _never_copied(window, limits)
     newest = window.latest("critic.update_ratio")
     if not window.latest("target.change") <= limits["share"] * newest:
         return None
@@ -32,6 +34,23 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     )
 
 
+def _never_copied(window: Window, limits: Mapping[str, float]) -> Sighting | None:
+    """Of a learner without an actor, which copies its target now and then: it never did."""
+    steps = int(limits["copies"])
+    late = window.ended or window.progress >= limits["progress"]
+    if not late or window.count("target.change") < steps:
+        return None
+    moved, online = window.highest("target.change"), median(window.last("critic.update_ratio"))
+    if not online > 0 or moved > limits["share"] * online:
+        return None
+    drift = window.latest("target.drift")
+    return Sighting(
+        f"{window.so_far} the target network was never copied; it is {drift:.2g} away from the "
+        "critic",
+        {"target.change": moved, "critic.update_ratio": online, "target.drift": drift},
+    )
+
+
 RULE = Detector(
     id="D012",
     name="target-frozen",
@@ -41,9 +60,10 @@ RULE = Detector(
     "at most and the actor optimises noise.",
     false_alarms="Hard target copies at long intervals; then the change comes in jumps.",
     reads=("target.change", "critic.update_ratio"),
-    limits={"steps": 5, "share": 0.02},
+    limits={"steps": 5, "share": 0.02, "copies": 20, "progress": 0.5},
     calibrated_on="healthy bench runs, 10 variants x 2 seeds: share at least 0.64 (pendulum), "
-    "0.42 (point-mass); fires on tau 0, 1e-6, 1e-5",
+    "0.42 (point-mass); fires on tau 0, 1e-6, 1e-5. Targets "
+    "that are copied (DQN): an invariant, not one copy in half of the run",
     detect=detect,
-    traits=("off_policy", "climbs_values"),
+    traits=("off_policy",),
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 from steadyrl.core.errors import RunNotFound
 from steadyrl.core.registry import ALGORITHMS
 from steadyrl.store.foreign.event_folder import event_files
-from steadyrl.store.foreign.monitors import EVALUATIONS
+from steadyrl.store.foreign.tables import EVALUATIONS
 
 # What a run's folder may hold, most complete first. Monitor files are added to any of them.
 TABLES = ("result.json", "progress.csv", "progress.json", "progress.txt", "trainer_state.json")
@@ -70,3 +70,12 @@ def log_files(path: Path) -> list[Path]:
     episodes = sorted(path.glob("*monitor.csv"))
     evaluations = [path / EVALUATIONS] if (path / EVALUATIONS).is_file() else []
     return [*tables, *event_files(path), *episodes, *evaluations]
+
+
+def stamp(file: Path) -> tuple[Path, int, int]:
+    """What changes with a file: its size and when it was written."""
+    try:
+        status = file.stat()
+    except OSError:
+        return file, -1, -1
+    return file, status.st_size, status.st_mtime_ns

@@ -50,6 +50,8 @@ class Source(Settings):
     names: Names = Field(alias="from", description="its names there, best first")
     times: float = setting(1.0, "factor that leads to our unit and sign")
     last: int = setting(0, "mean of so many newest values, for values recorded episode by episode")
+    span: int = setting(0, "of how many newest episodes it is the mean, where `counted_by` counts")
+    counted_by: str = setting("", "the name that counts all episodes so far")
     weaker: str = setting("", "in what it says less than our signal")
     trust: float = setting(1.0, "how far it can be trusted", low=0.0, high=1.0)
     nan: Literal["broken", "absent"] = setting(
@@ -77,6 +79,9 @@ class NameTable(Settings):
     signals: dict[str, Source] = setting({}, "our signals by what they are made of")
     stillest: dict[str, str] = setting(
         {}, "our signals that are one of several of a form (rewards/*/std): that which stays lowest"
+    )
+    loss_parts: dict[str, str] = setting(
+        {}, "names of a whole loss and of its policy, entropy and value parts, where all are logged"
     )
     settings: dict[str, str] = setting({}, "our settings' names there")
     advice: dict[str, str] = setting({}, "how to record what is missing, by signal; 'default'")

@@ -23,7 +23,6 @@ _UNREADABLE = (
     *(zipfile.BadZipFile, zlib.error),
 )
 _LARGEST = 1 << 28  # bytes of an evaluations.npz that are unpacked
-EVALUATIONS = "evaluations.npz"
 
 
 def read_monitors(files: Sequence[Path], problems: list[str]) -> dict[str, Series]:

@@ -10,14 +10,14 @@ import numpy as np
 
 from steadyrl.core.catalogue import CATALOGUE
 from steadyrl.core.choices import Family
-from steadyrl.core.errors import RunNotFound, StoreError
+from steadyrl.core.errors import RunNotFound
 from steadyrl.core.final import final_mean
-from steadyrl.core.foreign_config import ForeignConfig
+from steadyrl.core.foreign_config import Doubt, ForeignConfig
 from steadyrl.core.records import Step
 from steadyrl.core.run_config import EnvironmentConfig
 from steadyrl.store.foreign.beside import read_beside
 from steadyrl.store.foreign.event_folder import EventFolder, event_files
-from steadyrl.store.foreign.finding import log_files
+from steadyrl.store.foreign.finding import log_files, stamp
 from steadyrl.store.foreign.mapping import (
     CONFIG,
     OTHER,
@@ -28,8 +28,9 @@ from steadyrl.store.foreign.mapping import (
     recognised,
     telling,
 )
-from steadyrl.store.foreign.monitors import EVALUATIONS, read_evaluations, read_monitors
+from steadyrl.store.foreign.monitors import read_evaluations, read_monitors
 from steadyrl.store.foreign.names import Names, nothing_known, told
+from steadyrl.store.foreign.parts_of_loss import entropy_weight
 from steadyrl.store.foreign.series import (
     Series,
     running_mean,
@@ -38,26 +39,13 @@ from steadyrl.store.foreign.series import (
     with_settings,
     without_restarts,
 )
-from steadyrl.store.foreign.tables import (
-    Table,
-    read_csv,
-    read_json_lines,
-    read_trainer_state,
-    to_series,
-)
+from steadyrl.store.foreign.tables import EVALUATIONS, is_table, read_table, to_series
+from steadyrl.store.foreign.unaveraged import unaveraged
 
 THIN = 1000  # Steps that a longer log is reduced to
 EPISODE = "rollout.episode_return"
+WORKED_OUT = Doubt(because="worked out from the parts of the loss, about right", trust=0.9)
 ENDED = 0.9  # of what was planned: so much is the whole of it
-
-_TABLES = {
-    "result.json": read_json_lines,
-    "progress.csv": read_csv,
-    "progress.json": read_json_lines,
-    "progress.txt": read_csv,
-    "trainer_state.json": read_trainer_state,
-}
-_BY_SUFFIX = {".csv": read_csv, ".json": read_json_lines, ".jsonl": read_json_lines}
 
 
 class ForeignRun:
@@ -100,7 +88,7 @@ class ForeignRun:
                 "files, progress.csv or .json, monitor.csv, result.json, trainer_state.json, and "
                 "any CSV or JSONL file with --mapping."
             )
-        seen = tuple(_stamp(file) for file in files)
+        seen = tuple(stamp(file) for file in files)
         if seen == self._seen:
             return False
         self._seen = seen
@@ -124,11 +112,17 @@ class ForeignRun:
     def _known(self, named: Mapping[str, Series], signals: Mapping[str, Series]) -> ForeignConfig:
         """Settings, algorithm, environment and budget: as given, as logged, as files say."""
         beside = read_beside(self.path)
+        beside.settings |= self._settings  # given ones may name environment and budget too
         logged = self.mapping.family_of(named)
         if logged == "unknown" or (logged, beside.family) == ("ddpg", "td3"):
             logged = beside.family or logged
         last = max(self._steps[-1].taken, 0) if self._steps else 0
         settings = {**beside.settings, **_repeated(named), **self._settings}
+        known, doubts = self.mapping.known(settings), self.mapping.weaker(signals)
+        told = entropy_weight(named, self.mapping.loss_parts)
+        if told is not None and "entropy_weight" not in known:
+            known["entropy_weight"] = told
+            doubts["setting.entropy_weight"] = WORKED_OUT
         return ForeignConfig.parse(
             {
                 "source": self.mapping.name,
@@ -137,8 +131,8 @@ class ForeignRun:
                 or (beside.budget if self._growing else max(last, 0)),
                 "planned": self._total or beside.budget,
                 "environment": EnvironmentConfig(id=beside.environment or "unknown"),
-                "known": self.mapping.known(settings),
-                "weaker": self.mapping.weaker(signals),
+                "known": known,
+                "weaker": doubts,
             },
             source=str(self.path),
         )
@@ -187,7 +181,7 @@ class ForeignRun:
 
     def _read(self, files: list[Path]) -> tuple[dict[str, Series], list[str]]:
         """All series under their own names, from the most complete source and the monitors."""
-        tables = [_table(file) for file in files if _is_table(file, self.path)]
+        tables = [read_table(file) for file in files if is_table(file, self.path)]
         problems = [problem for table in tables for problem in table.problems]
         table = next((table for table in tables if table.rows), None)
         named: dict[str, Series] = {}
@@ -237,6 +231,9 @@ class ForeignRun:
             series = _measured(named[name], source, named)
             if source.last and signal == "rollout.return_mean":
                 signals[EPISODE] = series
+            if source.counted_by in named:
+                alone = unaveraged(series, named[source.counted_by], source.span)
+                signals |= {EPISODE: alone} if alone is not None else {}
             if source.last:
                 series = running_mean(series, source.last)
             factor = _factor(source, series)
@@ -245,6 +242,7 @@ class ForeignRun:
         for signal, several in self.mapping.alike(named).items():
             signals[signal] = min((named[n] for n in several), key=lambda s: max(s.values))
         used = {name for name, _ in sources.values()}
+        used |= {source.counted_by for _, source in sources.values()}
         for name, series in named.items():
             if name in CATALOGUE:
                 signals.setdefault(name, series)
@@ -281,23 +279,3 @@ def _factor(source: Source, series: Series) -> float | None:
         return source.times
     first = float(series.values[0])
     return 1.0 / first if first and np.isfinite(first) else None
-
-
-def _stamp(file: Path) -> tuple[Path, int, int]:
-    try:
-        status = file.stat()
-    except OSError:
-        return file, -1, -1
-    return file, status.st_size, status.st_mtime_ns
-
-
-def _is_table(file: Path, path: Path) -> bool:
-    episodes = file.name.endswith("monitor.csv") or file.name == EVALUATIONS
-    return file.name in _TABLES or (file == path and not episodes)
-
-
-def _table(file: Path) -> Table:
-    read = _TABLES.get(file.name) or _BY_SUFFIX.get(file.suffix)
-    if read is None:
-        raise StoreError(f"{file}: neither .csv, .json nor .jsonl. Which log is it?")
-    return read(file)

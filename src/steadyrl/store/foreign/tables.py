@@ -174,3 +174,28 @@ def _text(path: Path) -> str:
         raise StoreError(f"{path}: cannot be read: {error.strerror}.") from None
     text = content.decode("utf-8-sig", errors="replace").replace("\0", "")
     return io.StringIO(text, newline=None).read()
+
+
+EVALUATIONS = "evaluations.npz"  # of the SB3 zoo and EvalCallback
+_TABLES = {
+    "result.json": read_json_lines,
+    "progress.csv": read_csv,
+    "progress.json": read_json_lines,
+    "progress.txt": read_csv,
+    "trainer_state.json": read_trainer_state,
+}
+_BY_SUFFIX = {".csv": read_csv, ".json": read_json_lines, ".jsonl": read_json_lines}
+
+
+def is_table(file: Path, path: Path) -> bool:
+    """Whether a file of a log is one of rows, not of episodes or events."""
+    episodes = file.name.endswith("monitor.csv") or file.name == EVALUATIONS
+    return file.name in _TABLES or (file == path and not episodes)
+
+
+def read_table(file: Path) -> Table:
+    """Its rows, by what it is called."""
+    read = _TABLES.get(file.name) or _BY_SUFFIX.get(file.suffix)
+    if read is None:
+        raise StoreError(f"{file}: neither .csv, .json nor .jsonl. Which log is it?")
+    return read(file)
