@@ -127,7 +127,7 @@ def resume(
 
 def rescue(
     config: Config,
-    folder: PathLike,
+    folder: PathLike | None = None,
     *,
     seeds: int = 4,
     executor: Executor | None = None,
@@ -136,14 +136,16 @@ def rescue(
 ) -> Rescue:
     """Find the cause of a collapse, try the remedies, prove the fix on fresh seeds.
 
-    Run it again on the same folder and it goes on where it stopped.
+    Run it again on the same folder (default: under runs/, named by the config) and it goes on where
+    it stopped.
     """
     from steadyrl.experiments import rescue as rescues
     from steadyrl.experiments.executor import HERE
 
+    original = config_from(config)
     return rescues.rescue(
-        config_from(config),
-        Path(folder),
+        original,
+        rescues.default_folder(original) if folder is None else Path(folder),
         seeds=seeds,
         executor=executor or HERE,
         also=also,

@@ -24,11 +24,12 @@ from steadyrl.core.errors import ConfigError, EnvironmentFault
 from steadyrl.core.registry import acting_of
 from steadyrl.core.run_config import RunConfig
 from steadyrl.environments.envs import Envs
-from steadyrl.environments.spaces import Spaces, is_array_space
+from steadyrl.environments.spaces import Spaces, is_array_space, told
 from steadyrl.store.choosing import Chosen, choose_checkpoint
 from steadyrl.store.reader import RunReader
 
 Array = NDArray[Any]
+NUMBERS = "fiub"  # kinds of arrays: floats, whole numbers, truths
 
 
 class TrainedPolicy:
@@ -81,14 +82,25 @@ class TrainedPolicy:
         if not self._plain:
             return self._flattened(observation)
         found = np.asarray(observation)
-        if found.shape == self._shape:
-            return found[None], True
-        if found.shape[1:] == self._shape and found.ndim == len(self._shape) + 1:
-            return found, False
-        raise EnvironmentFault(
-            f"an observation of shape {found.shape} was given: this policy sees {self._shape}, or "
-            f"many of them as (count, {', '.join(map(str, self._shape))})."
-        )
+        if found.dtype.kind not in NUMBERS:
+            raise EnvironmentFault(
+                f"the observation {_short(observation)} is no array of numbers: this policy sees "
+                f"{told(self.observation_space)}."
+            )
+        one = found.shape == self._shape
+        if not one and (found.shape[1:] != self._shape or found.ndim != len(self._shape) + 1):
+            many = ", ".join(map(str, ("count", *self._shape)))
+            raise EnvironmentFault(
+                f"an observation of shape {found.shape} was given: this policy sees {self._shape}, "
+                f"or many of them as ({many})."
+            )
+        if found.dtype.kind == "f" and not np.isfinite(found).all():
+            where = ", ".join(map(str, np.argwhere(~np.isfinite(found))[0]))
+            raise EnvironmentFault(
+                f"observation[{where}] is not a finite number: whatever the policy did would mean "
+                "nothing."
+            )
+        return (found[None] if one else found), one
 
     def _flattened(self, observation: Any) -> tuple[Array, bool]:
         space = self.observation_space
@@ -98,8 +110,8 @@ class TrainedPolicy:
         for number, some in enumerate(many):
             if not space.contains(some):
                 raise EnvironmentFault(
-                    f"observation {number} ({_short(some)}) is not in {space}, which this policy "
-                    "sees."
+                    f"observation {number} ({_short(some)}) is not in {told(space)}, which this "
+                    "policy sees."
                 )
         return np.stack([np.asarray(utils.flatten(space, some)) for some in many]), False
 
@@ -164,7 +176,8 @@ def _one_by_one(space: gym_spaces.Space[Any], observation: Any) -> Sequence[Any]
         return list(observation)
     except TypeError:
         raise EnvironmentFault(
-            f"the observation {_short(observation)} is not in {space}, which this policy sees."
+            f"the observation {_short(observation)} is not in {told(space)}, which this policy "
+            "sees."
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""Environments of one's own: found, handed over, wrapped, in processes, told when broken."""
+"""Environments of one's own: found, handed over, wrapped, told when broken."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from steadyrl.core.run_config import RunConfig
 from steadyrl.environments.contract import ContractWarning
 from steadyrl.environments.envs import Envs
 from steadyrl.experiments.preflight import preflight
-from steadyrl.experiments.verify_resume import compare_runs
 from steadyrl.run import default_name
 from tests.conftest import Countdown
 
@@ -128,9 +127,23 @@ def test_where_a_module_was_looked_for_is_told(
     assert "beside the config" in said
 
 
+def test_a_module_that_is_nowhere_is_told_with_every_place_that_was_looked_at(
+    tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "configs").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    file = tmp_path / "configs" / "mine.yaml"
+    file.write_text("algorithm: ppo\nenvironment: {id: 'nowhere_env:Mine-v0'}\n")
+    assert main(["train", str(file)]) == 2
+    looked = f"Looked in {tmp_path / 'configs'} and {tmp_path / 'here'} and among"
+    assert looked in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("id_", "text", "said"),
     [
+        ("own_d:Other", MODULE, "has no 'Other'. It has Mine"),
         ("own_d:Mien", MODULE, "has no 'Mien'. Did you mean 'own_d:Mine'?"),
         ("own_d:Mine", "import nowhere_at_all", "imports 'nowhere_at_all', which is not installed"),
         ("own_d:Mine", "def oops(:", "own_d.py, line 1: invalid syntax"),
@@ -218,33 +231,6 @@ def test_a_run_folder_has_no_name_that_a_file_system_stumbles_over() -> None:
     for id_, plain in named.items():
         config = _config(**{"environment.id": id_})
         assert default_name(config) == f"ppo-{plain}-seed0"
-
-
-# Processes
-
-
-def test_processes_give_the_same_steps_and_resume_exactly(tmp_path: Path) -> None:
-    def at(processes: int, steps: int) -> RunConfig:
-        changes = {"environment.count": 2, "environment.processes": processes}
-        return _config(**changes, total_env_steps=steps)
-
-    one = steadyrl.train(at(1, 64), tmp_path / "one").path
-    two = steadyrl.train(at(2, 64), tmp_path / "two").path
-    only = "last checkpoint: /config/now/environment/processes"
-    assert compare_runs(one, two).differences == [only]
-    cut = steadyrl.train(at(2, 32), tmp_path / "cut").path
-    steadyrl.resume(cut, overrides={"total_env_steps": 64})
-    signals = [[step["signals"]["policy.loss"] for step in _steps(path)] for path in (two, cut)]
-    assert signals[0] == signals[1]
-
-
-def _steps(path: Path) -> list[Any]:
-    return [json.loads(line) for line in (path / "steps.jsonl").read_text().splitlines()]
-
-
-def test_processes_are_one_or_as_many_as_copies() -> None:
-    with pytest.raises(ConfigError, match=r"so use 1, or environment\.count = 4"):
-        _config(**{"environment.count": 4, "environment.processes": 3})
 
 
 # Broken contracts

@@ -11,6 +11,7 @@ import numpy as np
 import onnxruntime
 import pytest
 import torch
+from gymnasium import spaces
 from safetensors.numpy import load_file
 
 from steadyrl.cli.main import main
@@ -18,7 +19,7 @@ from steadyrl.core.errors import ExportFailed
 from steadyrl.core.presets import parse_config
 from steadyrl.environments.make import make_one
 from steadyrl.experiments import exporting, playing
-from steadyrl.experiments.evaluation import evaluate_policy
+from steadyrl.experiments.evaluation import _alike, evaluate_policy
 from steadyrl.run import train
 from steadyrl.trained import load_policy
 
@@ -145,9 +146,34 @@ def test_evaluations_are_printed_for_every_run(ppo_run: Path, capsys: Output) ->
     assert "the best checkpoint that was kept" in printed.err
 
 
+def test_a_run_that_cannot_be_evaluated_is_told_and_the_others_are_played(
+    ppo_run: Path, tmp_path: Path, capsys: Output
+) -> None:
+    nowhere = tmp_path / "nowhere"
+    assert main(["evaluate", str(nowhere), str(ppo_run), "--episodes", "1"]) == 2
+    printed = capsys.readouterr()
+    assert f"left out: {nowhere}: no run here" in printed.err
+    assert f"{ppo_run}: return" in printed.out
+
+
 def test_another_environment_must_have_the_same_spaces(ppo_run: Path, capsys: Output) -> None:
     assert main(["evaluate", str(ppo_run), "--environment", "Pendulum-v1"]) == 2
-    assert "but this policy sees Box" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "but this policy sees Box" in said
+    assert "  " not in said  # NumPy's columns
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "alike"),
+    [
+        (spaces.Discrete(2), spaces.Discrete(3), False),
+        (spaces.Discrete(3), spaces.Discrete(3), True),
+        (spaces.Box(-1, 1, (2,)), spaces.Box(-2, 2, (2,)), True),
+        (spaces.MultiDiscrete([2, 3]), spaces.MultiDiscrete([3, 2]), False),
+    ],
+)
+def test_actions_fit_if_they_are_as_many(here: Any, there: Any, alike: bool) -> None:
+    assert _alike(here, there) == alike
 
 
 @pytest.mark.parametrize("name", ["film.gif", "film.mp4"])
@@ -175,7 +201,7 @@ def test_what_cannot_be_drawn_is_told_in_one_sentence(tmp_path: Path, capsys: Ou
     assert main(["play", str(path), "--video", "film.avi"]) == 2
     assert "must end with .mp4 or .gif" in capsys.readouterr().err
     assert main(["play", str(path), "--video", str(tmp_path / "film.gif")]) == 2
-    assert "does not take" in capsys.readouterr().err
+    assert "cannot be drawn as 'rgb_array'" in capsys.readouterr().err
     assert gymnasium.registry  # nothing was torn down
 
 

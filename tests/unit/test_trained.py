@@ -155,6 +155,22 @@ def test_an_observation_of_another_shape_is_told_in_one_sentence(tmp_path: Path)
         policy.act(np.zeros(3))
 
 
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (None, "the observation None is no array of numbers"),
+        ("left", "the observation 'left' is no array of numbers"),
+        ({"a": 1}, "is no array of numbers"),
+        ([0.0, np.nan], r"observation\[1\] is not a finite number"),
+        ([[0.0, 0.0], [np.inf, 0.0]], r"observation\[1, 0\] is not a finite number"),
+    ],
+)
+def test_what_is_no_observation_is_told(given: Any, told: str, tmp_path: Path) -> None:
+    policy = load_policy(train(_config("ppo", "box", "number"), tmp_path / "run")[1])
+    with pytest.raises(EnvironmentFault, match=told):
+        policy.act(given)
+
+
 def test_neither_environment_nor_trainer_is_needed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

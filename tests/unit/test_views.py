@@ -170,7 +170,7 @@ def _outcome(run: str, length: float, returned: float, *severe: str) -> dict[str
     }
 
 
-def _story(measure: str) -> dict[str, Any]:
+def _story(measure: str) -> Any:
     fixed, sick = _outcome("fixed", 1000.0, -1e6), _outcome("original", 12.0, -1e4, "D010")
     tried = {"name": "R306", "origin": "C208", "changes": {"penalty": 75}, "helped": True, **fixed}
     chance = {**tried, **sick, "name": "R313", "origin": "random fix", "helped": False}

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from steadyrl.core.errors import ConfigError
+from steadyrl.core.errors import ConfigError, SteadyError
 from steadyrl.core.numbers import amount
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ examples:
 
 
 def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
-    """Play, then a line for every run."""
+    """Play, and a few lines for every run; one that cannot be played is left out, with why."""
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run directories")
     parser.add_argument("--episodes", type=int, default=100, help="of every run")
     parser.add_argument("--seed", type=int, default=0, help="which episodes (default: 0)")
@@ -35,36 +35,42 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     add_policy_flags(parser)
     parser.add_argument("--json", action="store_true", help="every episode as JSON on stdout")
     arguments = parser.parse_args(argv)
-    from steadyrl.experiments.evaluation import evaluate_policy
+    from steadyrl.experiments.evaluation import environment_of, evaluate_policy
     from steadyrl.trained import load_policy
 
-    found = []
-    for run in arguments.runs:
+    deterministic = wanted_actions(arguments)
+
+    def played(run: Path) -> Evaluated:
         policy = load_policy(run, arguments.checkpoint)
         world = None
         if arguments.environment is not None:
-            from steadyrl.experiments.evaluation import environment_of
-
             world = environment_of(policy).model_copy(
                 update={"id": arguments.environment, "settings": {}}
             )
         sys.stderr.write(f"{run}: {policy.chosen.because}\n")
-        found.append(
-            evaluate_policy(
-                policy,
-                episodes=arguments.episodes,
-                seed=arguments.seed,
-                deterministic=wanted_actions(arguments),
-                environment=world,
-            )
+        return evaluate_policy(
+            policy,
+            episodes=arguments.episodes,
+            seed=arguments.seed,
+            deterministic=deterministic,
+            environment=world,
         )
+
+    found = []
+    for run in arguments.runs:
+        try:
+            found.append(played(run))
+        except SteadyError as error:
+            if len(arguments.runs) == 1:
+                raise
+            sys.stderr.write(f"left out: {error}\n")
+            continue
+        if not arguments.json:
+            _print(found[-1])
     if arguments.json:
         told = [one.to_json() for one in found]
-        sys.stdout.write(json.dumps(told[0] if len(told) == 1 else told) + "\n")
-    else:
-        for one in found:
-            _print(one)
-    return 0
+        sys.stdout.write(json.dumps(told[0] if len(arguments.runs) == 1 else told) + "\n")
+    return 0 if len(found) == len(arguments.runs) else 2
 
 
 def add_policy_flags(parser: argparse.ArgumentParser) -> None:
@@ -73,7 +79,11 @@ def add_policy_flags(parser: argparse.ArgumentParser) -> None:
         "--checkpoint", default="best", help="best (evaluated), last, or the number of a Step"
     )
     parser.add_argument("--deterministic", action="store_true", help="the actions it would choose")
-    parser.add_argument("--drawn", action="store_true", help="actions as drawn in training")
+    parser.add_argument(
+        "--drawn",
+        action="store_true",
+        help="actions as drawn in training (default: as the run was evaluated)",
+    )
 
 
 def wanted_actions(arguments: argparse.Namespace) -> bool | None:

@@ -47,7 +47,7 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
         policy,
         episodes=arguments.episodes,
         seed=arguments.seed,
-        deterministic=wanted_actions(arguments) is not False,
+        deterministic=wanted_actions(arguments),
         video=arguments.video,
         most_steps=arguments.most_steps,
         say=tell,

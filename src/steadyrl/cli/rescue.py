@@ -46,12 +46,11 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
 
     config = load_config(arguments.config, overrides)
     from steadyrl.cli.progress import timed_lines
-    from steadyrl.experiments.rescue import rescue
+    from steadyrl.experiments.rescue import default_folder, rescue
     from steadyrl.report.rescue import print_rescue
     from steadyrl.report.results import write_result
-    from steadyrl.run import default_name
 
-    folder = arguments.output or Path("runs") / f"rescue-{default_name(config)}"
+    folder = arguments.output or default_folder(config)
     also = [parse_setting_flags([f"--{text}"]) for text in arguments.also]
     with claimed_folder(folder, config.to_yaml(), what="rescue of another config"):
         result = rescue(

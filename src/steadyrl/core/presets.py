@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +46,17 @@ def with_own_folder(config: RunConfig, beside: Path | None = None) -> RunConfig:
     for folder in (beside, Path.cwd()):
         if folder is not None and any(has_module(folder, module) for module in modules):
             return config.replaced({"environment.folder": str(folder)})
+    if beside is not None and not all(map(_is_installed, modules)):
+        # It is nowhere; the error that will say so names this folder as well.
+        return config.replaced({"environment.folder": str(beside)})
     return config
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except (ImportError, ValueError):  # no name of a module, or one that hides its origin
+        return module in sys.modules
 
 
 def has_module(folder: Path, name: str) -> bool:

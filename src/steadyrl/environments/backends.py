@@ -146,7 +146,12 @@ def plain_env(config: EnvironmentConfig, **more: Any) -> gymnasium.Env[Any, Any]
     env = _bare_env(config, settings)
     for place in config.wrappers:
         wrap = imported(place, config.folder, setting="environment.wrappers")
-        env = wrap(env)
+        try:
+            env = wrap(env)
+        except TypeError as error:
+            raise EnvironmentFault(
+                f"environment.wrappers = '{place}' does not take an environment alone: {error}."
+            ) from None
         if not isinstance(env, gymnasium.Env):
             raise EnvironmentFault(
                 f"environment.wrappers = '{place}' made a {type(env).__name__}, not an environment."

@@ -35,12 +35,12 @@ def make_backend(config: EnvironmentConfig) -> Backend:
 
 def make_one(config: EnvironmentConfig, **more: Any) -> gymnasium.Env[Any, Any]:
     """A single environment as others know it, with what it takes besides (a render mode)."""
-    with _faults(config):
+    with _faults(config, **more):
         return plain_env(config, **more)
 
 
 @contextmanager
-def _faults(config: EnvironmentConfig) -> Iterator[None]:
+def _faults(config: EnvironmentConfig, **more: Any) -> Iterator[None]:
     """What keeps an environment from being made, in one sentence."""
     try:
         yield
@@ -51,15 +51,15 @@ def _faults(config: EnvironmentConfig) -> Iterator[None]:
         reason = str(error).partition(" Did you mean")[0].rstrip(". ")
         raise EnvironmentFault(f"environment.id = '{config.id}': {reason}.{hint}") from None
     except ImportError as error:
-        atari = "steadyrl with its extra 'atari'"
-        package = atari if config.id.startswith(ATARI) else "its package"
+        package = "pip install 'steadyrl[atari]'"
+        hint = package if config.id.startswith(ATARI) else "Install its package"
         raise EnvironmentFault(
-            f"environment.id = '{config.id}' cannot be imported: {error}. Install {package}."
+            f"environment.id = '{config.id}' cannot be imported: {error}. {hint}."
         ) from None
     except TypeError as error:
         raise EnvironmentFault(
             f"environment '{config.id}' does not take environment.settings = "
-            f"{dict(config.settings)}: {error}."
+            f"{ {**config.settings, **more} }: {error}."
         ) from None
     except SteadyError:
         raise

@@ -26,7 +26,7 @@ def imported(place: str, folder: str | None, *, setting: str) -> Any:
     found: Any = module
     for part in name.split("."):
         if not hasattr(found, part):
-            public = [known for known in vars(module) if not known.startswith("_")]
+            public = _brought(module)
             close = difflib.get_close_matches(name, public, n=1)
             hint = f"Did you mean '{module_name}:{close[0]}'?" if close else f"{_kept(public)}"
             raise ConfigError(f"{setting} = '{place}': {_where(module)} has no '{name}'. {hint}")
@@ -86,6 +86,13 @@ def _refuse_namesake(module: ModuleType, name: str, places: list[str], setting: 
 
 def _where(module: ModuleType) -> str:
     return getattr(module, "__file__", None) or module.__name__
+
+
+def _brought(module: ModuleType) -> list[str]:
+    """What it makes itself; what it imports only if there is nothing else."""
+    public = {name: thing for name, thing in vars(module).items() if not name.startswith("_")}
+    own = [n for n, thing in public.items() if getattr(thing, "__module__", "") == module.__name__]
+    return own or list(public)
 
 
 def _kept(names: list[str]) -> str:

@@ -6,8 +6,9 @@ environment repeats itself, and give the same Steps in any number of processes.
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -19,6 +20,8 @@ from steadyrl.core.run_config import EnvironmentConfig
 from steadyrl.environments.backends import Array, Transitions, plain_env, with_arrays
 from steadyrl.environments.contract import FirstEpisodes, explained
 from steadyrl.environments.spaces import Spaces
+
+PATIENCE = 10.0  # seconds for a step under way, when all is to end
 
 
 class Repeatable(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -36,7 +39,12 @@ class Repeatable(gymnasium.Wrapper[Any, Any, Any, Any]):
         return np.asarray(observation)
 
 
-def _make(config: EnvironmentConfig, index: int) -> Repeatable:
+def _make(config: EnvironmentConfig, index: int, home: int) -> Repeatable:
+    if os.getpid() != home:  # AsyncVectorEnv makes one at home, too, to see its spaces
+        # What a run does on signals is not for its copies: Ctrl-C is for the run to hear, and what
+        # ends a copy ends it.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
     env = plain_env(config)
     looked_at = FirstEpisodes(env, config.id) if index == 0 else env
     return Repeatable(with_arrays(looked_at), index)
@@ -51,7 +59,7 @@ class ProcessBackend:
         with_spaces.close()
         self._id, self._count = config.id, config.count
         self._envs: Any = AsyncVectorEnv(
-            [partial(_make, config, index) for index in range(config.count)],
+            [partial(_make, config, index, os.getpid()) for index in range(config.count)],
             autoreset_mode=AutoresetMode.DISABLED,
         )
         self._seeds = [0] * config.count
@@ -91,6 +99,10 @@ class ProcessBackend:
         return np.stack(self._envs.call("come_back", self._seeds, self._actions))
 
     def close(self) -> None:
-        """End the processes."""
-        with suppress(gymnasium.error.ClosedEnvironmentError):
+        """End the processes, each after its environment was closed if it still answers."""
+        try:
+            self._envs.close(timeout=PATIENCE)
+        except gymnasium.error.ClosedEnvironmentError:
+            return
+        except Exception:  # a copy that failed, or its process did
             self._envs.close(terminate=True)

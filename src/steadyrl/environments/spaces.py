@@ -38,6 +38,11 @@ class Spaces:
         return cls(space_from(record["observation"]), space_from(record["action"]))
 
 
+def told(space: Space) -> str:
+    """For sentences: NumPy pads its numbers to columns."""
+    return " ".join(str(space).split())
+
+
 def is_array_space(space: Space) -> bool:
     """Whether observations are used as they come."""
     return isinstance(space, spaces.Box) or not space.is_np_flattenable

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from gymnasium.spaces import Box
 from numpy.typing import NDArray
 from scipy import stats
 
@@ -16,6 +17,7 @@ from steadyrl.core.errors import ConfigError
 from steadyrl.core.run_config import EnvironmentConfig
 from steadyrl.environments.envs import Envs
 from steadyrl.environments.evaluate import play_episodes
+from steadyrl.environments.spaces import Space, told
 from steadyrl.trained import TrainedPolicy
 
 AT_ONCE = 8  # copies side by side
@@ -106,8 +108,7 @@ def evaluate_policy(
     if episodes < 1:
         raise ConfigError(f"episodes = {episodes}: play 1 or more.")
     world = environment or environment_of(policy)
-    if deterministic is None:
-        deterministic = bool(policy.config.value_of("evaluation.most_likely", True))
+    deterministic = acts_by_likelihood(policy, deterministic)
     generator = np.random.default_rng(seed)
 
     def acts(rows: Array) -> Array:
@@ -129,6 +130,13 @@ def evaluate_policy(
     return Evaluated(str(policy.path), policy.step, policy.chosen.because, world.id, tuple(played))
 
 
+def acts_by_likelihood(policy: TrainedPolicy, wanted: bool | None) -> bool:
+    """Whether it takes its most likely actions: as wanted, else as the run was evaluated."""
+    if wanted is not None:
+        return wanted
+    return bool(policy.config.value_of("evaluation.most_likely", True))
+
+
 def environment_of(policy: TrainedPolicy) -> EnvironmentConfig:
     """Where the policy was trained, or would be tried."""
     world: EnvironmentConfig | None = policy.config.value_of("environment")
@@ -141,8 +149,15 @@ def environment_of(policy: TrainedPolicy) -> EnvironmentConfig:
 
 def _refuse_other_spaces(policy: TrainedPolicy, envs: Envs) -> None:
     seen, done = policy.spaces.seen, policy.action_space
-    if envs.observation_space.shape != seen.shape or envs.action_space.shape != done.shape:
+    if envs.observation_space.shape != seen.shape or not _alike(envs.action_space, done):
         raise ConfigError(
-            f"environment '{envs.id}' shows {envs.observation_space} and takes "
-            f"{envs.action_space}, but this policy sees {seen} and does {done}."
+            f"environment '{envs.id}' shows {told(envs.observation_space)} and takes "
+            f"{told(envs.action_space)}, but this policy sees {told(seen)} and does {told(done)}."
         )
+
+
+def _alike(one: Space, other: Space) -> bool:
+    """Whether actions of one fit the other; bounds may differ."""
+    if isinstance(one, Box):
+        return isinstance(other, Box) and one.shape == other.shape
+    return one == other

@@ -11,6 +11,7 @@ import numpy as np
 from steadyrl.core.machine import made_with
 from steadyrl.core.numbers import amount
 from steadyrl.core.run_config import RunConfig
+from steadyrl.environments.spaces import told
 from steadyrl.judging import judge
 from steadyrl.store.reader import RunReader
 
@@ -41,7 +42,7 @@ def policy_card(policy: TrainedPolicy, done: Exported, kind: str) -> str:
     seen = policy.spaces.seen
     shape = f"(rows, {', '.join(map(str, seen.shape or ()))}), {np.dtype(seen.dtype)}"
     body = [
-        f"Observations: `{policy.observation_space}`" + _joined(policy),
+        f"Observations: `{told(policy.observation_space)}`" + _joined(policy),
         f"Actions: `{policy.action_space}`",
         "",
         "Rows of observations go in as the environment gives them, rows of actions come out as it "

@@ -5,25 +5,27 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from gymnasium.error import DependencyNotInstalled
 from numpy.typing import NDArray
 
 from steadyrl.core.errors import ConfigError, EnvironmentFault
 from steadyrl.core.run_config import ATARI, EnvironmentConfig
 from steadyrl.core.seeding import integer_seed
+from steadyrl.environments.contract import explained
 from steadyrl.environments.envs import Envs
 from steadyrl.environments.make import make_one
-from steadyrl.experiments.evaluation import environment_of
+from steadyrl.experiments.evaluation import acts_by_likelihood, environment_of
 from steadyrl.store.files import disk_errors
 from steadyrl.trained import TrainedPolicy
 
 Frame = NDArray[np.uint8]
-FORMATS = (".mp4", ".gif")
 ENLARGED = 4  # what Atari policies see is small
 # For films where there is no screen: SDL would look for one and complain.
 OFF_SCREEN = ("SDL_VIDEODRIVER", "dummy")
@@ -45,19 +47,17 @@ def play(
     *,
     episodes: int = 1,
     seed: int = 0,
-    deterministic: bool = True,
+    deterministic: bool | None = None,
     video: Path | None = None,
     most_steps: int = 2000,
     say: Callable[[Shown], None] = lambda _shown: None,
 ) -> list[Shown]:
-    """Play episodes on the screen, or into a film if one is named."""
-    if video is not None and video.suffix.lower() not in FORMATS:
-        raise ConfigError(f"--video {video}: the name must end with {' or '.join(FORMATS)}.")
-    if video is None and not screen_at_hand():
-        raise ConfigError(
-            "there is no screen here (neither DISPLAY nor WAYLAND_DISPLAY is set): give --video "
-            "out.mp4 for a film."
-        )
+    """Play episodes on the screen, or into a film if one is named.
+
+    Whether actions are drawn is the run's own setting unless said.
+    """
+    _refuse(video, episodes=episodes, most_steps=most_steps)
+    deterministic = acts_by_likelihood(policy, deterministic)
     world, shown = environment_of(policy), []
     frames: list[Frame] = []
     rate = USUAL_RATE
@@ -84,6 +84,20 @@ def play(
     return shown
 
 
+def _refuse(video: Path | None, **counts: int) -> None:
+    """What would only fail once all was played."""
+    for name, count in counts.items():
+        if count < 1:
+            raise ConfigError(f"{name.replace('_', ' ')} = {count}: play 1 or more.")
+    if video is None and not screen_at_hand():
+        raise ConfigError(
+            "there is no screen here (neither DISPLAY nor WAYLAND_DISPLAY is set): give --video "
+            "out.mp4 for a film."
+        )
+    if video is not None:
+        _writer(video)
+
+
 def screen_at_hand(platform: str = sys.platform, known: Mapping[str, str] = os.environ) -> bool:
     """Whether a window would be seen: on Linux somebody must say where the screen is.
 
@@ -98,21 +112,46 @@ class _Plain:
     """A Gymnasium environment that draws itself."""
 
     def __init__(self, world: EnvironmentConfig, mode: Literal["human", "rgb_array"]) -> None:
-        self._mode = mode
+        self._id, self._mode = world.id, mode
         self._env = make_one(world, render_mode=mode)
         self.rate = int(self._env.metadata.get("render_fps") or USUAL_RATE)
 
     def begin(self, seed: int) -> Any:
-        return self._env.reset(seed=seed)[0]
+        with self._told("reset()"):
+            return self._env.reset(seed=seed)[0]
 
     def go_on(self, action: Any) -> tuple[Any, float, bool]:
-        observation, reward, terminated, truncated, _ = self._env.step(action)
-        return observation, float(reward), bool(terminated or truncated)
+        with self._told("step()"):
+            observation, reward, terminated, truncated, _ = self._env.step(action)
+            return observation, float(reward), bool(terminated or truncated)
 
     def frames(self) -> Iterator[Frame]:
-        if self._mode == "rgb_array":
+        if self._mode != "rgb_array":
+            return
+        with self._told("render()"):
             drawn: Any = self._env.render()
-            yield np.asarray(drawn, dtype=np.uint8)
+        found = np.asarray(drawn)
+        if found.dtype == object or found.ndim != 3 or found.shape[2] != 3:
+            shape = f"an array of shape {found.shape}"
+            kind = shape if isinstance(drawn, np.ndarray) else f"a {type(drawn).__name__}"
+            raise EnvironmentFault(
+                f"environment '{self._id}': render() returned {kind}, not a picture of (height, "
+                "width, 3)."
+            )
+        yield found.astype(np.uint8)
+
+    @contextmanager
+    def _told(self, doing: str) -> Iterator[None]:
+        """What fails in it, in one sentence."""
+        try:
+            yield
+        except DependencyNotInstalled as error:
+            raise ConfigError(
+                f"environment '{self._id}' cannot be drawn: {error}. What Gymnasium's own "
+                "environments draw with comes with pip install 'steadyrl[video]'."
+            ) from None
+        except Exception as error:
+            raise explained(self._id, error, doing) from error
 
     def close(self) -> None:
         self._env.close()
@@ -154,43 +193,50 @@ def _scene(
         if mode == "human":
             raise ConfigError("Atari policies are shown as films: give --video out.mp4.")
         return _Seen(world)
-    scene = _Plain(world, mode)
-    modes = scene._env.metadata.get("render_modes") or []
+    with closing(make_one(world)) as undrawn:
+        modes = undrawn.metadata.get("render_modes") or []
     if mode not in modes:
-        scene.close()
         raise EnvironmentFault(
             f"environment '{world.id}' cannot be drawn as {mode!r}: its render modes are "
             f"{', '.join(map(str, modes)) or 'none'}. 'steadyrl evaluate {policy.path}' tells how "
             "it plays."
         )
-    return scene
+    return _Plain(world, mode)
 
 
 def write_film(frames: list[Frame], path: Path, rate: int) -> None:
     """Frames as a GIF or as an MP4 that any browser plays."""
+    write = _writer(path)
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        if path.suffix.lower() == ".gif":
-            _write_gif(frames, path, rate)
-        else:
-            _write_mp4(frames, path, rate)
+        write(frames, path, rate)
+
+
+def _writer(path: Path) -> Callable[[list[Frame], Path, int], None]:
+    """What writes films of this kind, if it is installed."""
+    kind = path.suffix.lower()
+    if kind not in FORMATS:
+        raise ConfigError(f"--video {path}: the name must end with {' or '.join(FORMATS)}.")
+    package, write = FORMATS[kind]
+    try:
+        import_module(package)
+    except ImportError:
+        called = {"PIL": "pillow"}.get(package, package.replace("_", "-"))
+        raise ConfigError(f"films need {called}: pip install 'steadyrl[video]'.") from None
+    return write
 
 
 def _write_gif(frames: list[Frame], path: Path, rate: int) -> None:
-    try:
-        from PIL import Image
-    except ImportError:
-        raise _missing("pillow") from None
+    from PIL import Image
+
     pictures = [Image.fromarray(frame) for frame in frames]
     first, rest = pictures[0], pictures[1:]
     first.save(path, save_all=True, append_images=rest, duration=1000 // rate, loop=0)
 
 
 def _write_mp4(frames: list[Frame], path: Path, rate: int) -> None:
-    try:
-        from imageio_ffmpeg import write_frames
-    except ImportError:
-        raise _missing("imageio-ffmpeg") from None
+    from imageio_ffmpeg import write_frames
+
     height, width = (side - side % 2 for side in frames[0].shape[:2])  # the codec wants even ones
     writer = write_frames(
         str(path), (width, height), fps=rate, macro_block_size=2, ffmpeg_log_level="error"
@@ -201,5 +247,5 @@ def _write_mp4(frames: list[Frame], path: Path, rate: int) -> None:
             writer.send(np.ascontiguousarray(frame[:height, :width]))
 
 
-def _missing(package: str) -> ConfigError:
-    return ConfigError(f"films need {package}: pip install 'steadyrl[video]'.")
+# By the end of their names: the package that writes them, and how.
+FORMATS = {".mp4": ("imageio_ffmpeg", _write_mp4), ".gif": ("PIL", _write_gif)}

@@ -41,6 +41,7 @@ from steadyrl.experiments.trials import (
     set_aside,
 )
 from steadyrl.judging import judge, judged
+from steadyrl.run import default_name
 from steadyrl.store.files import write_atomically, write_json
 from steadyrl.store.reader import RunReader
 
@@ -78,6 +79,11 @@ class Rescue:
         }
         plain: dict[str, Any] = without_nan(record)
         return plain
+
+
+def default_folder(config: RunConfig) -> Path:
+    """Where a rescue lies when nothing else is said."""
+    return Path("runs", f"rescue-{default_name(config)}")
 
 
 def rescue(

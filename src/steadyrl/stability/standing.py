@@ -53,6 +53,8 @@ class Standing:
             "no": "it learned nothing that chance does not explain",
             "cannot tell": "whether it learned cannot be told",
         }[self.learned]
+        if self.values == 1:
+            return f"{self.score} {amount(self.last)}, a single value: {said}"
         return (
             f"{self.score} {amount(self.first)} at first, {amount(self.best)} at best, "
             f"{amount(self.last)} at last ({self.values:,} values): {said}"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import isfinite
 
 from steadyrl.core.errors import CheckpointError, ConfigError
+from steadyrl.core.numbers import amount
 from steadyrl.core.traits import Score
 from steadyrl.store.reader import RunReader
 
@@ -59,8 +60,10 @@ def _best_by(score: Score, measured: dict[int, float], kept: list[int]) -> Chose
     if not known:
         return Chosen(kept[-1], f"the last checkpoint, update {kept[-1]}: none was evaluated")
     best = max(known, key=lambda step: (score.rank(known[step]), step))
-    because = f"the best checkpoint that was kept, update {best}, evaluated at {known[best]:.4g}"
+    because = (
+        f"the best checkpoint that was kept, update {best}, evaluated at {amount(known[best])}"
+    )
     top = max(measured, key=lambda index: score.rank(measured[index]))
     if score.rank(measured[top]) > score.rank(known[best]):
-        because += f" (update {top} reached {measured[top]:.4g}, but its weights were not kept)"
+        because += f" (update {top} reached {amount(measured[top])}, but its weights were not kept)"
     return Chosen(best, because, known[best])
