@@ -34,6 +34,7 @@ WHEN = {
     "start": "only at the start",
 }
 KIND_TITLES = {
+    "question": "Questions to environments: before any training",
     "check": "Checks: before any training",
     "detector": "Detectors: what is seen",
     "cause": "Causes: what explains it",
