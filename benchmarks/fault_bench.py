@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from common import conclude
@@ -33,6 +34,9 @@ def main() -> None:
     parser.add_argument(
         "--family", help="only this family's faults, and plain healthy runs of their patients"
     )
+    parser.add_argument(
+        "--severity", type=int, choices=(0, 1, 2), help="only faults of this severity"
+    )
     parser.add_argument("--first-seed", type=int, help="of the faults (default: the suite's)")
     parser.add_argument("--first-healthy-seed", type=int, help="of the controls, likewise")
     parser.add_argument("--name", default="", help="what the kept result's name ends in")
@@ -50,6 +54,8 @@ def main() -> None:
     if arguments.family:
         suite = suite.of_family(arguments.family)
     suite = suite.on_seeds(arguments.first_seed, arguments.first_healthy_seed)
+    if arguments.severity is not None:
+        suite = replace(suite, severities=(arguments.severity,))
     judged = run_bench(
         suite,
         folder_of_runs,
@@ -74,6 +80,7 @@ def main() -> None:
     results["seeds"] |= {"repaired": arguments.repair_seeds, "skipped": arguments.repair_skip}
     first = {"faults": suite.first_faulty_seed, "healthy": suite.first_healthy_seed}
     results["first_seeds"] = first
+    results["severities"] = suite.severities
     parts = ("fault_bench", arguments.suite, arguments.family, arguments.name)
     name = "_".join(part for part in parts if part)
     conclude(name.replace("-", "_"), results, keep=not arguments.quick)

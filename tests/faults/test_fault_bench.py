@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -58,6 +59,8 @@ def test_the_same_cases_can_be_had_on_seeds_that_nobody_has_seen() -> None:
         (c.patient, c.fault, c.severity) for c in before
     ]
     assert list(moved.healthy_cases(2)) == list(DDPG.healthy_cases(2))
+    worst = replace(DDPG, severities=(2,))
+    assert [c for c in DDPG.faulty_cases(1) if c.severity == 2] == list(worst.faulty_cases(1))
 
 
 @pytest.mark.parametrize("suite", SUITES.values(), ids=lambda suite: suite.name)

@@ -95,6 +95,7 @@ class Suite:
     development_families: tuple[str, ...]
     first_healthy_seed: int
     first_faulty_seed: int
+    severities: tuple[int, ...] = (0, 1, 2)
     # Variants that make sense for some patients only.
     special: tuple[tuple[str, str, Mapping[str, Any]], ...] = ()
     # Language models begin from one and the same warm start, made once.
@@ -153,7 +154,7 @@ class Suite:
     def faulty_cases(self, seeds: int) -> Iterator[BenchCase]:
         """Every fault x severity x patient x seed."""
         for fault in self.faults:
-            for severity in range(3):
+            for severity in self.severities:
                 for patient in fault.patients:
                     for seed in range(self.first_faulty_seed, self.first_faulty_seed + seeds):
                         yield self.faulty_case(fault, severity, patient, seed)
