@@ -17,6 +17,7 @@ from steadyrl.experiments.executor import LocalExecutor
 from steadyrl.experiments.fault_bench import SUITES
 from steadyrl.experiments.fault_bench.bench import run_bench, summarise
 from steadyrl.experiments.fault_bench.repair import harm_rate, repair_rates
+from steadyrl.experiments.fault_bench.suite import Suite
 
 
 def main() -> None:
@@ -50,12 +51,7 @@ def main() -> None:
 
     folder_of_runs = arguments.output or Path("runs") / f"fault-bench-{arguments.suite}"
     executor = LocalExecutor(workers=arguments.workers)
-    suite = SUITES[arguments.suite]
-    if arguments.family:
-        suite = suite.of_family(arguments.family)
-    suite = suite.on_seeds(arguments.first_seed, arguments.first_healthy_seed)
-    if arguments.severity is not None:
-        suite = replace(suite, severities=(arguments.severity,))
+    suite = chosen_suite(arguments)
     judged = run_bench(
         suite,
         folder_of_runs,
@@ -84,6 +80,16 @@ def main() -> None:
     parts = ("fault_bench", arguments.suite, arguments.family, arguments.name)
     name = "_".join(part for part in parts if part)
     conclude(name.replace("-", "_"), results, keep=not arguments.quick)
+
+
+def chosen_suite(arguments: argparse.Namespace) -> Suite:
+    """The cases that are asked for."""
+    suite = SUITES[arguments.suite]
+    if arguments.family:
+        suite = suite.of_family(arguments.family)
+    if arguments.severity is not None:
+        suite = replace(suite, severities=(arguments.severity,))
+    return suite.on_seeds(arguments.first_seed, arguments.first_healthy_seed)
 
 
 if __name__ == "__main__":
