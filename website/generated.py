@@ -40,7 +40,6 @@ KIND_TITLES = {
     "cause": "Causes: what explains it",
     "remedy": "Remedies: what to change",
     "probe": "Probes: questions asked on alarm",
-    "question": "Questions to an environment, before and while training",
 }
 
 

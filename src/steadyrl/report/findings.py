@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
+from steadyrl.core.numbers import counted
 from steadyrl.core.records import Diagnosis, Finding, Intervention, told_change
 from steadyrl.core.traits import Unit
 from steadyrl.report.fitting import EVIDENCE, print_table, say
@@ -32,7 +33,7 @@ def print_verdict(verdict: Verdict, console: Console, *, verbose: bool = False) 
     _print_history(verdict, console)
     print_findings(_events(verdict.present), console, verdict.unit)
     print_diagnoses(verdict.diagnoses, console, verdict.changes)
-    if any(finding.severity != "note" for finding in verdict.present) and not verdict.diagnoses:
+    if any(f.severity != "note" for f in verdict.present) and not verdict.diagnoses:
         _print_undecided(verdict.undecided, console, verbose)
     if verdict.machine:
         console.print("  the machine, not the training:", highlight=False)
@@ -52,7 +53,7 @@ def print_verdict(verdict: Verdict, console: Console, *, verbose: bool = False) 
 
 def _print_undecided(ways: Sequence[str], console: Console, verbose: bool) -> None:
     """What would tell the cause; of many ways the first few."""
-    console.print("cause unknown; this would decide:")
+    console.print("cause unknown; this would decide:" if ways else "cause unknown")
     shown = ways if verbose else ways[:FEW]
     for line in shown:
         say(console, f"  - {escape(line)}")
@@ -96,15 +97,16 @@ def _print_unmeasured(verdict: Verdict, console: Console, verbose: bool) -> None
     rest = "" if verbose else " (--verbose names them)"
     if not verdict.advice:
         listed = f": {', '.join(names)}" if verbose else rest
-        said = f"{blind} rules could not look for want of {len(names)} signals{listed}"
-        say(console, f"[dim]{said}[/]")
+        said = (
+            f"{counted(blind, 'rule')} could not look for want of {counted(len(names), 'signal')}"
+        )
+        say(console, f"[dim]{said}{listed}[/]")
         return
-    console.print(f"[dim]{blind} rules could not look; to let them:[/]", highlight=False)
+    console.print(f"[dim]{counted(blind, 'rule')} could not look; to let them:[/]", highlight=False)
     for text in dict.fromkeys(verdict.advice.values()):
         wanted = [name for name in names if verdict.advice.get(name) == text]
         say(console, f"[dim]  {escape(text)}[/]")
-        many = f"{len(wanted)} signal{'s' if len(wanted) != 1 else ''}{rest}"
-        gives = ", ".join(wanted) if verbose else many
+        gives = ", ".join(wanted) if verbose else f"{counted(len(wanted), 'signal')}{rest}"
         say(console, f"[dim]      gives {gives}[/]")
         rest = ""
 
