@@ -143,6 +143,18 @@ def share(count: int, total: int) -> dict[str, Any]:
     return {"count": count, "of": total, "low": estimate.low, "high": estimate.high}
 
 
+def remembered(look: Callable[[Path, Case], Verdict]) -> Callable[[Path, Case], Verdict]:
+    """The same way to look, at each run once."""
+    seen: dict[str, Verdict] = {}
+
+    def once(folder: Path, case: Case) -> Verdict:
+        if case.name not in seen:
+            seen[case.name] = look(folder, case)
+        return seen[case.name]
+
+    return once
+
+
 def score(
     cases: list[Case], folder: Path, look: Callable[[Path, Case], Verdict], effective: set[str]
 ) -> dict[str, Any]:
@@ -183,6 +195,7 @@ def main() -> None:
     parser.add_argument("--first-seed", type=int, default=UNSEEN)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--quick", action="store_true", help="judge what is there, keep nothing")
+    parser.add_argument("--as-made", action="store_true", help="judge what is there, make nothing")
     parser.add_argument("--json", action="store_true", help="only the last line")
     parser.add_argument("--output", type=Path, default=Path("runs/foreign-faults"))
     arguments = parser.parse_args()
@@ -193,7 +206,7 @@ def main() -> None:
     cases = [Case(task, seed) for task in tasks for seed in healthy]
     cases += [Case(f.task, seed, f) for f in FAULTS if f.task in tasks for seed in seeds]
     missing = [c for c in cases if not (arguments.output / c.name / "done.json").exists()]
-    if arguments.quick:
+    if arguments.quick or arguments.as_made:
         cases = [c for c in cases if c not in missing]
     else:
         sys.stderr.write(f"{len(cases)} runs, {len(missing)} of them still to be made\n")
@@ -216,11 +229,12 @@ def main() -> None:
     }
     results = {
         "runs": len(cases),
+        "not_made": sorted(c.name for c in missing) if arguments.as_made else [],
         "effective": len(effective),
         "latent": sorted(c.name for c in cases if c.fault and c.name not in effective),
         **{
             f"{name}{part}": score(some, arguments.output, look, effective)
-            for name, look in WAYS.items()
+            for name, look in ((name, remembered(look)) for name, look in WAYS.items())
             for part, some in parts.items()
         },
     }
