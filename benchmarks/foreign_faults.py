@@ -107,6 +107,18 @@ def gains(folder: Path, case: Case) -> tuple[float, float]:
     return float(np.mean(values[:few])), float(np.mean(values[-few:]))
 
 
+def harmful(cases: list[Case], folder: Path) -> set[str]:
+    """The faulty runs that lose a good part of what healthy ones gain."""
+    found = set()
+    for case in (c for c in cases if c.fault is not None):
+        usual = [gains(folder, c) for c in cases if not c.fault and c.task == case.task]
+        start, end = (float(np.median(side)) for side in zip(*usual, strict=True))
+        kept = gains(folder, case)[1] >= end - LOST * abs(end - start)  # NaN keeps nothing
+        if not kept or (case.fault is not None and case.fault.unpaid):
+            found.add(case.name)
+    return found
+
+
 def by_log(folder: Path, case: Case) -> Verdict:
     """As it would be judged without us."""
     return judge(ForeignRun(folder / case.name))
@@ -213,16 +225,9 @@ def main() -> None:
         jobs = [(case, arguments.output) for case in missing]
         with multiprocessing.get_context("spawn").Pool(arguments.workers) as pool:
             pool.starmap(make_run, jobs, chunksize=1)
-    effective = set()
-    for case in cases:
-        if case.fault is not None:
-            usual = [
-                gains(arguments.output, c) for c in cases if not c.fault and c.task == case.task
-            ]
-            start, end = (float(np.median(side)) for side in zip(*usual, strict=True))
-            harmed = gains(arguments.output, case)[1] < end - LOST * abs(end - start)
-            if harmed or case.fault.unpaid:
-                effective.add(case.name)
+    whole = {c.task for c in cases if c.fault is None}  # others have nothing to be held against
+    cases = [c for c in cases if c.task in whole]
+    effective = harmful(cases, arguments.output)
     parts = {
         "": cases,
         "_set_aside": [c for c in cases if c.fault is None or c.fault.aside],
