@@ -39,6 +39,7 @@ KIND_TITLES = {
     "cause": "Causes: what explains it",
     "remedy": "Remedies: what to change",
     "probe": "Probes: questions asked on alarm",
+    "question": "Questions to an environment, before and while training",
 }
 
 
