@@ -32,7 +32,7 @@ def print_verdict(verdict: Verdict, console: Console, *, verbose: bool = False) 
     _print_history(verdict, console)
     print_findings(_events(verdict.present), console, verdict.unit)
     print_diagnoses(verdict.diagnoses, console, verdict.changes)
-    if verdict.present and not verdict.diagnoses:
+    if any(finding.severity != "note" for finding in verdict.present) and not verdict.diagnoses:
         _print_undecided(verdict.undecided, console, verbose)
     if verdict.machine:
         console.print("  the machine, not the training:", highlight=False)
