@@ -107,6 +107,18 @@ def gains(folder: Path, case: Case) -> tuple[float, float]:
     return float(np.mean(values[:few])), float(np.mean(values[-few:]))
 
 
+def harmful(cases: list[Case], folder: Path) -> set[str]:
+    """The faulty runs that lose a good part of what healthy ones gain."""
+    found = set()
+    for case in (c for c in cases if c.fault is not None):
+        usual = [gains(folder, c) for c in cases if not c.fault and c.task == case.task]
+        start, end = (float(np.median(side)) for side in zip(*usual, strict=True))
+        kept = gains(folder, case)[1] >= end - LOST * abs(end - start)  # NaN keeps nothing
+        if not kept or (case.fault is not None and case.fault.unpaid):
+            found.add(case.name)
+    return found
+
+
 def by_log(folder: Path, case: Case) -> Verdict:
     """As it would be judged without us."""
     return judge(ForeignRun(folder / case.name))
@@ -141,6 +153,18 @@ def share(count: int, total: int) -> dict[str, Any]:
     """A proportion with its interval."""
     estimate = wilson(count, total)
     return {"count": count, "of": total, "low": estimate.low, "high": estimate.high}
+
+
+def remembered(look: Callable[[Path, Case], Verdict]) -> Callable[[Path, Case], Verdict]:
+    """The same way to look, at each run once."""
+    seen: dict[str, Verdict] = {}
+
+    def once(folder: Path, case: Case) -> Verdict:
+        if case.name not in seen:
+            seen[case.name] = look(folder, case)
+        return seen[case.name]
+
+    return once
 
 
 def score(
@@ -183,6 +207,7 @@ def main() -> None:
     parser.add_argument("--first-seed", type=int, default=UNSEEN)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--quick", action="store_true", help="judge what is there, keep nothing")
+    parser.add_argument("--as-made", action="store_true", help="judge what is there, make nothing")
     parser.add_argument("--json", action="store_true", help="only the last line")
     parser.add_argument("--output", type=Path, default=Path("runs/foreign-faults"))
     arguments = parser.parse_args()
@@ -193,34 +218,28 @@ def main() -> None:
     cases = [Case(task, seed) for task in tasks for seed in healthy]
     cases += [Case(f.task, seed, f) for f in FAULTS if f.task in tasks for seed in seeds]
     missing = [c for c in cases if not (arguments.output / c.name / "done.json").exists()]
-    if arguments.quick:
+    if arguments.quick or arguments.as_made:
         cases = [c for c in cases if c not in missing]
     else:
         sys.stderr.write(f"{len(cases)} runs, {len(missing)} of them still to be made\n")
         jobs = [(case, arguments.output) for case in missing]
         with multiprocessing.get_context("spawn").Pool(arguments.workers) as pool:
             pool.starmap(make_run, jobs, chunksize=1)
-    effective = set()
-    for case in cases:
-        if case.fault is not None:
-            usual = [
-                gains(arguments.output, c) for c in cases if not c.fault and c.task == case.task
-            ]
-            start, end = (float(np.median(side)) for side in zip(*usual, strict=True))
-            harmed = gains(arguments.output, case)[1] < end - LOST * abs(end - start)
-            if harmed or case.fault.unpaid:
-                effective.add(case.name)
+    whole = {c.task for c in cases if c.fault is None}  # others have nothing to be held against
+    cases = [c for c in cases if c.task in whole]
+    effective = harmful(cases, arguments.output)
     parts = {
         "": cases,
         "_set_aside": [c for c in cases if c.fault is None or c.fault.aside],
     }
     results = {
         "runs": len(cases),
+        "not_made": sorted(c.name for c in missing) if arguments.as_made else [],
         "effective": len(effective),
         "latent": sorted(c.name for c in cases if c.fault and c.name not in effective),
         **{
             f"{name}{part}": score(some, arguments.output, look, effective)
-            for name, look in WAYS.items()
+            for name, look in ((name, remembered(look)) for name, look in WAYS.items())
             for part, some in parts.items()
         },
     }

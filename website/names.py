@@ -14,7 +14,7 @@ from steadyrl.core.registry import ALGORITHMS, config_class
 from steadyrl.stability.explain import all_rules
 from website.markdown import LINK, SPAN, rewritten
 
-RULE = re.compile(r"\b[SDCRQ]\d{3}\b")
+RULE = re.compile(r"\b[SDCRQE]\d{3}\b")
 
 
 @cache

@@ -216,10 +216,13 @@ def _judged(
         said["doubts"] = [*said["doubts"], *not_learned(how)]  # silence is not health
     gone = _passed(monitor, said["status"])
     window.ended = False
-    diagnoses = monitor.diagnose(probes, without=gone & OF_THE_RETURN)
+    # What another program's run has left behind needs no cause: it stands well in spite of it.
+    theirs = isinstance(config, ForeignConfig)
+    diagnoses = monitor.diagnose(probes, without=gone if theirs else gone & OF_THE_RETURN)
     findings = [f for f in monitor.findings if f.concerns == "training"]
     causes = [d for d in diagnoses if d.concerns == "training"]
-    case = Case(findings=findings, window=window, config=config, probes=probes)
+    present = [f for f in findings if f.rule not in gone]
+    case = Case(findings=present, window=window, config=config, probes=probes)
     verdict = Verdict(
         findings=findings,
         diagnoses=causes,

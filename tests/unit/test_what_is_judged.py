@@ -224,3 +224,16 @@ def test_a_run_of_ours_that_learned_nothing_is_not_called_healthy(
     assert (verdict.standing.learned, verdict.findings) == ("no", [])
     assert verdict.headline == "cannot tell"
     assert "not clearly better" in verdict.sentence
+
+
+def test_what_a_run_has_left_behind_is_told_and_no_cause_is_named_for_it(tmp_path: Path) -> None:
+    lines = ["time/total_timesteps,rollout/ep_rew_mean,train/approx_kl,train/clip_fraction,"
+             "train/learning_rate"]  # fmt: skip
+    for row in range(100):
+        kl = 0.8 if 10 <= row < 20 else 0.01
+        lines.append(f"{2048 * (row + 1)},{3.0 * row + row % 3},{kl},0.1,0.05")
+    (tmp_path / "progress.csv").write_text("\n".join(lines) + "\n")
+    verdict = judge(tmp_path)
+    assert verdict.headline == "recovered"
+    assert "D102" in verdict.passed
+    assert [diagnosis.cause for diagnosis in verdict.diagnoses] == []
