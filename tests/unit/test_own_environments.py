@@ -127,6 +127,15 @@ def test_where_a_module_was_looked_for_is_told(
     assert "beside the config" in said
 
 
+def test_a_module_alone_does_not_say_what_is_meant(
+    place: Callable[..., Path], tmp_path: Path, capsys: Output
+) -> None:
+    file = place("own_y:Mine", name="own_y")
+    assert main(["train", str(file), "--network", "own_y", "--runs", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert "network = 'own_y' names a module: say what in it, as 'own_y:name'. It has Mine" in said
+
+
 def test_a_module_that_is_nowhere_is_told_with_every_place_that_was_looked_at(
     tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
