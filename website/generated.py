@@ -34,12 +34,12 @@ WHEN = {
     "start": "only at the start",
 }
 KIND_TITLES = {
-    "question": "Questions to environments: before any training",
     "check": "Checks: before any training",
     "detector": "Detectors: what is seen",
     "cause": "Causes: what explains it",
     "remedy": "Remedies: what to change",
     "probe": "Probes: questions asked on alarm",
+    "question": "Questions to an environment, before and while training",
 }
 
 

@@ -56,7 +56,7 @@ def play(env: steadyrl.CheckedEnv, steps: int) -> None:
         ({"observation": np.zeros(2)}, "float64, the space says float32"),
         ({"observation": np.array([0.0, 7.0], dtype=np.float32)}, r"is 7, outside \[-1, 1\]"),
         ({"reward": float("inf")}, "the reward is inf"),
-        ({"reward": None}, "the reward is a NoneType"),
+        ({"reward": None}, "the reward is None, no number"),
         ({"terminated": 0}, "terminated is 0"),
     ],
 )

@@ -249,6 +249,13 @@ def test_help_is_a_command_and_near_misses_get_a_hint(capsys: Output) -> None:
     assert "'diagnos' is not a command. Did you mean 'diagnose'?" in capsys.readouterr().err
 
 
+def test_a_misspelt_preset_gets_a_hint(capsys: Output) -> None:
+    assert main(["presets", "ppo/cartpol"]) == 2
+    assert (
+        capsys.readouterr().err == "error: no preset 'ppo/cartpol'. Did you mean 'ppo/cartpole'?\n"
+    )
+
+
 def test_a_folder_that_cannot_be_read_is_told_and_the_others_are_judged(
     small_config: Make, capsys: Output, tmp_path: Path
 ) -> None:

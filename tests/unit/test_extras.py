@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from steadyrl.cli.main import COMMANDS
 from steadyrl.core.extras import EXTRAS, missing
 from steadyrl.integrations.watch import Watch
 
@@ -19,7 +23,7 @@ import sys
 
 class Gone:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in ("torch", "gymnasium", "scipy", "transformers"):
+        if name.partition(".")[0] in ("torch", "gymnasium", "scipy", "transformers", "safetensors"):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Gone())
@@ -41,31 +45,100 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    "command",
-    [["presets"], ["check", "ppo/cartpole"], ["diagnose", "LOG"], ["report", "LOG"], ["rules"]],
-)
-def test_what_only_reads_works_without_torch(command: list[str], log: Path) -> None:
-    arguments = [str(log) if part == "LOG" else part for part in command]
-    done = _without_torch(f"from steadyrl.cli.main import main; sys.exit(main({arguments!r}))")
+READS = [
+    "check ppo/cartpole",
+    "diagnose LOG",
+    "checklist LOG",
+    "report LOG",
+    "milestones LOG",
+    "rules",
+    "explain D101",
+    "presets",
+    "schema ppo",
+    "signals",
+    "demos inspect DEMOS",
+]
+NEEDS = {
+    "check ppo/cartpole --preflight": "train",
+    "check --environment CartPole-v1": "train",
+    "train ppo/cartpole": "train",
+    "rescue ppo/cartpole": "train",
+    "ladder ppo/cartpole --batch-sizes 64,128": "train",
+    "compare ppo/cartpole ppo/pendulum": "train",
+    "study C1": "train",
+    "noise LOG": "train",
+    "bench faults": "train",
+    "evaluate LOG": "train",
+    "play LOG": "train",
+    "export LOG": "train",
+    "replay LOG": "train",
+    "demos make OUT": "train",
+    "language ask LOG hello": "language",
+    "language fetch smollm2": "language",
+}
+EACH = """
+import contextlib, io, json
+from steadyrl.cli.main import main
+
+def tried(line):
+    said = io.StringIO()
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
+        code = main(line.split())
+    return code, said.getvalue()
+"""
+
+
+@pytest.fixture(scope="module")
+def without(log: Path) -> dict[str, Any]:
+    """Exit code and complaint of every command, in a process that has no torch."""
+    demos = log.parent / "demos.npz"
+    np.savez(demos, observations=np.zeros((2, 5, 3)), actions=np.zeros((2, 5, 1)))
+    places = {"LOG": log, "DEMOS": demos, "OUT": log.parent / "new.npz"}
+    asked = {}
+    for line in (*READS, *NEEDS):
+        asked[line] = " ".join(str(places.get(part, part)) for part in line.split())
+    told = f"print(json.dumps({{k: tried(line) for k, line in {asked!r}.items()}}))"
+    done = _without_torch(EACH + told)
     assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize("line", READS)
+def test_what_only_reads_works_without_torch(line: str, without: dict[str, Any]) -> None:
+    code, said = without[line]
+    assert code == 0, said
+
+
+@pytest.mark.parametrize("line", NEEDS)
+def test_what_trains_names_its_extra(line: str, without: dict[str, Any]) -> None:
+    code, said = without[line]
+    assert code == 2
+    assert said.startswith(f"error: 'steadyrl {line.split()[0]}' needs ")
+    assert f"pip install 'steadyrl[{NEEDS[line]}]'" in said
+    assert said.count("\n") == 1
+
+
+def test_the_page_says_of_every_command_whether_it_needs_torch() -> None:
+    page = (ROOT / "docs" / "journey.md").read_text("utf-8")
+    table = page.partition("## Without torch")[2]
+    rows = [line.split("|")[1:3] for line in table.splitlines() if line.startswith("| `")]
+    said = {name: answer for names, answer in rows for name in re.findall("`([a-z-]+)`", names)}
+    assert said.keys() == COMMANDS.keys()
+    reads = {line.split()[0] for line in READS} - {"demos"}
+    assert {name for name, answer in said.items() if "yes" in answer} == {*reads, "dashboard"}
 
 
 @pytest.mark.parametrize(
-    "command",
-    [["train", "ppo/cartpole"], ["rescue", "ppo/cartpole"], ["noise", "ppo/cartpole"]],
+    ("line", "told"),
+    [
+        ("import steadyrl; steadyrl.diagnose; steadyrl.Watch; steadyrl.train", "steadyrl[train]"),
+        ("import steadyrl.integrations.sb3", "steadyrl[sb3]"),
+        ("import steadyrl.integrations.trl", "steadyrl[trl]"),
+    ],
 )
-def test_what_trains_names_its_extra(command: list[str]) -> None:
-    done = _without_torch(f"from steadyrl.cli.main import main; sys.exit(main({command!r}))")
-    assert done.returncode == 2
-    assert done.stderr.startswith(f"error: 'steadyrl {command[0]}' needs ")
-    assert "pip install 'steadyrl[train]'" in done.stderr
-    assert done.stderr.count("\n") == 1
-
-
-def test_so_does_the_python_api() -> None:
-    done = _without_torch("import steadyrl; steadyrl.diagnose; steadyrl.Watch; steadyrl.train")
-    assert "steadyrl.train needs torch, which is not installed" in done.stderr.splitlines()[-1]
+def test_so_does_the_python_api(line: str, told: str) -> None:
+    assert f"pip install '{told}'" in _without_torch(line).stderr.splitlines()[-1]
 
 
 def _project() -> dict[str, Any]:

@@ -127,6 +127,15 @@ def test_where_a_module_was_looked_for_is_told(
     assert "beside the config" in said
 
 
+def test_a_module_alone_does_not_say_what_is_meant(
+    place: Callable[..., Path], tmp_path: Path, capsys: Output
+) -> None:
+    file = place("own_y:Mine", name="own_y")
+    assert main(["train", str(file), "--network", "own_y", "--runs", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert "network = 'own_y' names a module: say what in it, as 'own_y:name'. It has Mine" in said
+
+
 def test_a_module_that_is_nowhere_is_told_with_every_place_that_was_looked_at(
     tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -243,6 +252,8 @@ class Broken(gymnasium.Env[Any, Any]):
         self.how = how
         self.observation_space = spaces.Box(-1.0, 1.0, (2,), np.float32)
         self.action_space = spaces.Discrete(2)
+        if how == "no space":
+            del self.observation_space
         self.count = 0
 
     def reset(self, **kwargs: Any) -> Any:
@@ -287,6 +298,8 @@ class Broken(gymnasium.Env[Any, Any]):
             raise ValueError("joint limit")
         if self.how == "flag of 1":
             over = int(over)
+        if self.how == "endless":
+            over = False
         if self.how == "late shape" and self.count == 5:
             strange["late shape"] = np.zeros(5, np.float32)
         return strange.get(self.how, seen), reward, over, False, {}
@@ -298,6 +311,7 @@ class Broken(gymnasium.Env[Any, Any]):
 gymnasium.register("test/Broken-v0", entry_point=lambda **settings: Broken(**settings))
 
 SEVERE = {
+    "no space": "observation_space is None: set it to a space of gymnasium.spaces",
     "reset without seed": "reset() does not take 'seed'",
     "reset of None": "reset() returned None, not (observation, info)",
     "reset raises": "reset() failed with RuntimeError: the simulator is not running",
@@ -305,7 +319,7 @@ SEVERE = {
     "old reset": "reset() returned an array of shape (2,), not (observation, info)",
     "array reward": "the reward is an array of shape (1,), no number",
     "text reward": "the reward is a str, no number",
-    "reward of None": "the reward is a NoneType, no number",
+    "reward of None": "the reward is None, no number",
     "nan reward": "returned reward = nan at environment step 1",
     "wrong shape": "the observation's shape is (2, 1), the space says (2,)",
     "None": "at step 1 the observation is None",
@@ -368,6 +382,28 @@ def test_what_training_can_live_with_is_warned_of_once(how: str, tmp_path: Path)
     concerns = [c for c in preflight(_broken(how)) if c.rule == "P004"]
     assert concerns[0].severity == "warning"
     assert LIVED_WITH[how] in concerns[0].message
+
+
+def test_preflight_tells_each_thing_once_and_no_more(tmp_path: Path, capsys: Output) -> None:
+    file = tmp_path / "outside.yaml"
+    file.write_text(_broken("outside").to_yaml())
+    assert main(["check", str(file), "--preflight"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    assert printed.out.count(LIVED_WITH["outside"]) == 1
+
+
+def test_preflight_warns_of_episodes_that_may_never_end() -> None:
+    assert [c.severity for c in preflight(_broken("endless")) if c.rule == "P005"] == ["warning"]
+
+
+def test_the_doctor_looks_for_modules_where_training_does(
+    place: Callable[..., Path], capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(place("own_x:Mine", name="own_x").parent)
+    assert main(["check", "--environment", "own_x:Mine"]) == 0
+    assert main(["check", "--environment", "nowhere_env:Mine"]) == 2
+    assert "Looked in" in capsys.readouterr().err
 
 
 def test_a_sound_environment_is_not_complained_about(tmp_path: Path, capsys: Output) -> None:

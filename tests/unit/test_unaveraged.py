@@ -25,10 +25,10 @@ def series(values: Floats, steps: Floats) -> Series:
 
 def logged(returns: Floats, every: int) -> tuple[Series, Series]:
     """What a program logs every so many episodes: the running mean, and their number."""
-    rows = np.arange(every, len(returns) + 1, every)
-    steps: Floats = 200.0 * rows.astype(np.float64)
+    rows = np.arange(every, len(returns) + 1, every, dtype=np.int64)
     means = np.array([returns[max(0, row - SPAN) : row].mean() for row in rows])
-    return series(means, steps), series(steps / 200.0, steps)
+    steps = np.asarray(200 * rows, dtype=np.float64)
+    return series(means, steps), series(rows.astype(np.float64), steps)
 
 
 @pytest.mark.parametrize("every", [1, 2, 4, 25])

@@ -65,7 +65,8 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
             sys.stdout.write(
                 f"{finding.severity:8} {finding.rule} {finding.name}: {finding.message}\n"
             )
-            sys.stdout.write(f"         {finding.why}\n         {finding.remedy}\n")
+            for line in filter(None, (finding.why, finding.remedy)):
+                sys.stdout.write(f"         {line}\n")
         if not findings:
             sys.stdout.write("nothing to complain about\n")
     severe = arguments.preflight and any(f.severity == "severe" for f in findings)

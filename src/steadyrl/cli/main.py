@@ -106,7 +106,7 @@ def _run(name: str, rest: list[str]) -> int:
         sys.stderr.writelines(f"{note}\n" for note in getattr(error, "__notes__", ()))
         return error.exit_code
     except ModuleNotFoundError as error:
-        told = missing(error, f"'steadyrl {name}'")
+        told = missing(error, f"'steadyrl {name}'", "language" if name == "language" else None)
         if told is None:
             raise
         _complain(str(told))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import json
 import sys
 from itertools import takewhile
@@ -25,7 +26,9 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     names = list(preset_names())
     if arguments.name is not None:
         if arguments.name not in names:
-            raise ConfigError(f"no preset '{arguments.name}'. There are: {', '.join(names)}.")
+            close = difflib.get_close_matches(arguments.name, names, n=1)
+            hint = f"Did you mean '{close[0]}'?" if close else "'steadyrl presets' lists them all."
+            raise ConfigError(f"no preset '{arguments.name}'. {hint}")
         text = _as_json(arguments.name) if arguments.json else preset_text(arguments.name)
     elif arguments.json:
         text = json.dumps(names) + "\n"

@@ -32,10 +32,15 @@ EXTRAS = {
 }
 
 
-def missing(error: ModuleNotFoundError, doing: str) -> ConfigError | None:
-    """The sentence about a package that an extra of ours brings; None if it is another."""
+def missing(
+    error: ModuleNotFoundError, doing: str, within: str | None = None
+) -> ConfigError | None:
+    """The sentence about a package that an extra of ours brings; None if it is another.
+
+    `within`: the extra of a part that needs more than this package, so that nobody is sent twice.
+    """
     package = (error.name or "").partition(".")[0]
-    extra = EXTRAS.get(package)
+    extra = EXTRAS.get(package) and (within or EXTRAS[package])
     if extra is None:
         return None
     return ConfigError(

@@ -156,6 +156,12 @@ def plain_env(config: EnvironmentConfig, **more: Any) -> gymnasium.Env[Any, Any]
             raise EnvironmentFault(
                 f"environment.wrappers = '{place}' made a {type(env).__name__}, not an environment."
             )
+    for name in ("observation_space", "action_space"):
+        if not isinstance(found := getattr(env, name, None), gymnasium.Space):
+            raise EnvironmentFault(
+                f"environment '{config.id}': {name} is {found!r}: set it to a space of "
+                "gymnasium.spaces, in the class or in __init__."
+            )
     return env
 
 

@@ -18,6 +18,7 @@ from gymnasium import spaces
 
 from steadyrl.core.choices import one_of
 from steadyrl.core.errors import EnvironmentFault
+from steadyrl.environments.spaces import told
 
 OnFault = Literal["raise", "warn", "record"]
 
@@ -96,15 +97,18 @@ class ContractEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
         elif isinstance(space, spaces.Box):
             self._check_box(space, observation, where)
         elif not space.contains(observation):
-            self._fault("observation", f"at {where} the observation is not in {space}.")
+            self._fault("observation", f"at {where} the observation is not in {told(space)}.")
 
     def _check_box(self, space: spaces.Box, observation: Any, where: str) -> None:
         if observation is None:
-            self._fault("observation", f"at {where} the observation is None.")
+            self._fault("observation", f"at {where} the observation is None, not in {told(space)}.")
             return
         values = np.asarray(observation)
         if values.dtype.kind not in "fiub":
-            self._fault("observation", f"at {where} the observation is {_short(observation)}.")
+            self._fault(
+                "observation",
+                f"at {where} the observation is {_short(observation)}, not in {told(space)}.",
+            )
             return
         if values.shape != space.shape:
             said = f"{values.shape}, the space says {space.shape}"
@@ -138,8 +142,8 @@ class ContractEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
         try:
             value = float("text" if isinstance(reward, str) else reward)
         except (TypeError, ValueError):
-            kind = type(reward).__name__
-            self._fault("reward", f"at step {self._length} the reward is a {kind}, no number.")
+            kind = "None" if reward is None else f"a {type(reward).__name__}"
+            self._fault("reward", f"at step {self._length} the reward is {kind}, no number.")
             return
         if not np.isfinite(value):
             said = f"at step {self._length} the reward is {value}."

@@ -23,6 +23,11 @@ def imported(place: str, folder: str | None, *, setting: str) -> Any:
     """The thing that `module:name` stands for."""
     module_name, _, name = place.partition(":")
     module = own_module(module_name, folder, setting=f"{setting} = '{place}'")
+    if not name:
+        raise ConfigError(
+            f"{setting} = '{place}' names a module: say what in it, as '{place}:name'. "
+            f"{_kept(_brought(module))}"
+        )
     found: Any = module
     for part in name.split("."):
         if not hasattr(found, part):

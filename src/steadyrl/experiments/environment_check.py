@@ -31,13 +31,15 @@ def contract_concerns(environment: EnvironmentConfig, seed: int) -> list[Concern
     try:
         checked = ContractEnv(env, on_fault="record")
         try:
-            _play(checked, environment.id, seed)
+            ended = _play(checked, environment.id, seed)
         except SteadyError as error:
             return [_concern("severe", str(error))]
         found = [
             _concern(_severity(kind), f"environment '{environment.id}': {sentence}")
             for kind, sentence in checked.faults.items()
         ]
+        if not ended and not _limited(env):
+            found.append(_endless(environment.id))
         worst_first = sorted(found, key=lambda c: SEVERITIES.index(c.severity), reverse=True)
         return worst_first or _by_gymnasium(env)
     finally:
@@ -49,8 +51,24 @@ def _severity(kind: str) -> Severity:
     return "warning" if kind in (*LIVABLE, *SUSPICIONS) else "severe"
 
 
-def _play(env: ContractEnv, id_: str, seed: int) -> None:
-    doing = "reset()"
+def _limited(env: gymnasium.Env[Any, Any]) -> bool:
+    return env.spec is not None and env.spec.max_episode_steps is not None
+
+
+def _endless(id_: str) -> Concern:
+    return Concern(
+        "P005",
+        "episodes-may-not-end",
+        "warning",
+        f"environment '{id_}': no episode ended in {STEPS:,} random steps, and there is no limit",
+        "An evaluation waits for its episodes to end, and training stops where one does not.",
+        "Return truncated=True after so many steps (gymnasium.wrappers.TimeLimit does).",
+    )
+
+
+def _play(env: ContractEnv, id_: str, seed: int) -> bool:
+    """Random actions; whether any episode ended."""
+    doing, ended = "reset()", False
     try:
         env.action_space.seed(seed)
         env.reset(seed=seed)
@@ -58,8 +76,9 @@ def _play(env: ContractEnv, id_: str, seed: int) -> None:
             doing = "step()"
             _, _, terminated, truncated, _ = env.step(env.action_space.sample())
             if terminated or truncated:
-                doing = "reset()"
+                doing, ended = "reset()", True
                 env.reset(seed=seed + number)
+        return ended
     except Exception as error:
         raise explained(id_, error, doing) from error
 

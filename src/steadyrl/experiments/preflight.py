@@ -34,7 +34,9 @@ LAWS: dict[Trait, Callable[[Training], list[Concern]]] = {"language": language_c
 def preflight(config: RunConfig) -> list[Concern]:
     """What the environment and a short training give away."""
     try:
-        return [*_environment_concerns(config), *_training_concerns(config)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ContractWarning)  # told once, with what to do
+            return [*_environment_concerns(config), *_training_concerns(config)]
     except SteadyError as error:
         return [
             _concern("P001", "does-not-run", "severe", str(error), "It fails within seconds.", "")
@@ -57,10 +59,8 @@ def _training_concerns(config: RunConfig) -> list[Concern]:
         for trait, laws in LAWS.items():
             if trait in (short.traits or ()):
                 concerns += laws(training)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ContractWarning)
-            for step in training.steps:
-                monitor.observe(step)
+        for step in training.steps:
+            monitor.observe(step)
     texts = {rule.id: rule for rule in rules}
     return concerns + [
         _concern(f.rule, f.name, f.severity, f.message, texts[f.rule].why, "Fix the code.")
@@ -95,9 +95,7 @@ def _played_concerns(environment: EnvironmentConfig, config: RunConfig) -> list[
     with (
         closing(Envs(environment, seed=config.seed)) as first,
         closing(Envs(environment, seed=config.seed)) as second,
-        warnings.catch_warnings(),
     ):
-        warnings.simplefilter("ignore", ContractWarning)  # told above, with what to do
         return _played(first, second, config)
 
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import gymnasium
 import numpy as np
 
-from steadyrl.core.errors import EnvironmentFault
+from steadyrl.core.run_config import EnvironmentConfig
 from steadyrl.environments.contract_env import ContractEnv
+from steadyrl.environments.make import make_one
 from steadyrl.environments.witness import ENOUGH
 from steadyrl.integrations.passing import Passing, copied
 from steadyrl.stability.environment_answers import Examined
@@ -40,15 +42,8 @@ class _Episode:
 
 
 def make(name: str) -> Make:
-    """How to make an environment by its id; module:id imports the module first."""
-
-    def made() -> gymnasium.Env[Any, Any]:
-        try:
-            return gymnasium.make(name)
-        except (gymnasium.error.Error, ImportError) as error:
-            raise EnvironmentFault(f"--environment {name}: {error}") from None
-
-    return made
+    """How to make an environment by its id, or by the import path of a class or function."""
+    return partial(make_one, EnvironmentConfig(id=name))
 
 
 def examine(make_env: Make, *, episodes: int = EPISODES) -> Examined:

@@ -17,11 +17,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from stable_baselines3 import __version__ as sb3_version
-from stable_baselines3.common.callbacks import BaseCallback
-from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
-
 from steadyrl.core.choices import Family, one_of
+from steadyrl.core.extras import missing
 from steadyrl.core.records import Finding
 from steadyrl.integrations.about import (
     LOWER,
@@ -30,6 +27,14 @@ from steadyrl.integrations.about import (
     OnSevere,
     say_on_stderr,
 )
+
+try:
+    from stable_baselines3 import __version__ as sb3_version
+    from stable_baselines3.common.callbacks import BaseCallback
+    from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
+except ModuleNotFoundError as error:
+    raise ImportError(str(missing(error, __name__, "sb3") or error)) from None
+
 from steadyrl.integrations.sb3_common import Slower
 from steadyrl.integrations.sb3_model import (
     Episodes,

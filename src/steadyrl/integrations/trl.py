@@ -15,14 +15,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from transformers import (
-    TrainerCallback,
-    TrainerControl,
-    TrainerState,
-    TrainingArguments,
-)
-
 from steadyrl.core.choices import one_of
+from steadyrl.core.extras import missing
 from steadyrl.core.records import Finding
 from steadyrl.integrations.about import (
     LOWER,
@@ -33,6 +27,16 @@ from steadyrl.integrations.about import (
 )
 from steadyrl.integrations.watch import Watch
 from steadyrl.store.foreign.mapping import load_table
+
+try:
+    from transformers import (
+        TrainerCallback,
+        TrainerControl,
+        TrainerState,
+        TrainingArguments,
+    )
+except ModuleNotFoundError as error:
+    raise ImportError(str(missing(error, __name__, "trl") or error)) from None
 
 
 class SteadyCallback(TrainerCallback):

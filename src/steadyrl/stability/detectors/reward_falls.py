@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from steadyrl.maths.robust import median
@@ -22,7 +23,9 @@ def _lost(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     low, high, now = window.lowest(REWARD), window.highest(REWARD), reward_now(window)
     # At the bottom all rewards may be equal: chance is what it was before.
     noise = max(reward_noise(window), window.highest(CHANCE) if window.has(CHANCE) else 0.0)
-    if not high - low > limits["range_over_noise"] * noise:
+    # The best of many is luck: so far do the extremes of as many values lie apart by chance.
+    luck = math.sqrt(2.0 * math.log(window.count(REWARD)))
+    if not high - low > (limits["range_over_noise"] + luck) * noise:
         return None
     if not now - low <= limits["bottom"] * (high - low):
         return None
@@ -68,7 +71,9 @@ RULE = Detector(
     },
     calibrated_on="six healthy runs of tiny models (PPO and GRPO, 64 to 512 samples per update, "
     "18 to 70 updates): quiet. 64 samples per update with learning rates of 5e-4 to 3e-3 (five "
-    "runs, all of which collapse): found between the 10th and the 51st update",
+    "runs, all of which collapse): found between the 10th and the 51st update. A healthy run of "
+    "the bench (PPO, seed 6000) whose rewards of 0.30 +- 0.03 had once been 0.38 was called sick "
+    "until the luck of the best was counted",
     detect=detect,
     traits=("language",),
 )

@@ -68,7 +68,8 @@ RULE = Detector(
     limits={"kl": 0.5, "updates": 3, "over_noise": 3.0},
     calibrated_on="SmolLM2 on two-digit sums at a learning rate of 5e-4, seed 0: 1.72 nats in the "
     "first update, rewards 0.25 to 0.004. Healthy runs of the same model at 2e-5 (seeds 0 and 1, "
-    "with an entropy bonus, groups of 8 and 32): at most 0.09 nats in any update",
+    "with an entropy bonus, groups of 8 and 32): at most 0.09 nats in any update. On three other "
+    "seeds at 5e-4: seen in two, in the third D102 speaks. Three runs at 5e-5: quiet",
     detect=detect,
     bands=bands,
     traits=("language",),
