@@ -76,6 +76,8 @@ def soak(browser: Browser, scratch: Path, options: argparse.Namespace) -> Found:
         time.sleep(3)
         with serving(ours(folder), scratch / "cache-soak") as (base, process):
             _, page = opened(browser, run_address(folder, base), DRAWN)
+            if not page.evaluate(DRAWN):
+                sys.exit("the page of the run that is written was not drawn in two minutes")
             held = []
             for _ in range(20):
                 page.wait_for_timeout(60_000 * options.minutes / 20)
@@ -104,7 +106,7 @@ def _write(path: Path, rate: float, stop: threading.Event) -> None:
     index, begun = 0, time.perf_counter()
     with (path / "steps.jsonl").open("ab", buffering=0) as file:
         while not stop.wait(TICK):
-            due = int(rate * (time.perf_counter() - begun))
+            due = min(2 * SOAKED, int(rate * (time.perf_counter() - begun)))
             written = [line(i, called, rows[i % 1000]) for i in range(index + 1, due + 1)]
             file.write(b"".join(written))
             index = due

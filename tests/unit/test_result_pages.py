@@ -56,6 +56,19 @@ def test_a_comparison_says_first_who_is_better(tmp_path: Path) -> None:
     assert "below where it began" in about["Steadiness"]
 
 
+def test_a_comparison_of_few_seeds_says_why_it_is_open(tmp_path: Path) -> None:
+    _comparison(tmp_path, "b")
+    assert len(comparison_page(tmp_path).told) == 2
+    story = json.loads((tmp_path / "compare.json").read_text())
+    story["contrasts"][0] |= {
+        "clear": False,
+        "difference": {"value": 1.0, "low": None, "high": None},
+    }
+    (tmp_path / "compare.json").write_text(json.dumps(story))
+    told = "3 seeds are too few for any answer to be clear: run it again with more --seeds."
+    assert comparison_page(tmp_path).told[-1] == told
+
+
 def test_a_comparison_of_one_seed_has_no_spread_and_a_page_all_the_same(tmp_path: Path) -> None:
     _comparison(tmp_path, "b")
     story = json.loads((tmp_path / "compare.json").read_text())

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from steadyrl.core.machine import give_back_memory
 from steadyrl.dashboard.folder import Found
 from steadyrl.judging import QUIET_SECONDS, is_left, open_run
 from steadyrl.store.kept import Kept, key_of, made_by
@@ -47,6 +48,7 @@ class Looks:
             steps = self.steps(one)
             store = self.opened(one, steps)
             text = plain(run_view(store, one.name).to_json())
+            give_back_memory()
             return f"{steps.count if isinstance(store, RunReader) else 0}\n{text}"
 
         count, _, text = self._once(one, "page", made).partition("\n")
