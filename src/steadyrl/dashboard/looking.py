@@ -82,8 +82,10 @@ def stamp(one: Found) -> Stamp:
     """What changes when a run grows, and when nobody writes it any more."""
     if one.kind == "run":
         files = tuple(_about(f"{one.path}/{name}") for name in OWN)
-        newest = max(about[2] for about in files) / 1e9
-        recent = time.time() - newest < 2 * QUIET_SECONDS
+        newest = max(about[2] for about in files)
+        if files[OWN.index("summary.json")][2] == newest:  # it has ended: nobody is missed
+            return (*files, ABSENT)
+        recent = time.time() - newest / 1e9 < 2 * QUIET_SECONDS
         return (*files, (int(recent and not is_left(one.path)), 0, 0))
     if one.kind == "foreign":
         try:
