@@ -38,6 +38,13 @@ def test_a_ladder_says_what_its_words_mean_what_stays_open_and_what_to_run_next(
     blocks = {block["title"]: block for block in page.blocks}
     assert "hold: a gate stayed open" in blocks["Rungs"]["about"]
     assert blocks["batch 16: hold"]["lines"] == ["open: severe findings 0 (0 to 1)"]
+    misfit = gate | {"measure": "misfit", "value": 6.0, "answer": "retreat"}
+    failed = held | {"decision": "step back", "evidence": ["it grew"], "gates": [misfit]}
+    (tmp_path / "ladder.json").write_text(json.dumps({**story, "rungs": [failed]}))
+    said = {block["title"]: block for block in ladder_page(tmp_path).blocks}
+    first = said["batch 16: step back"]["lines"][0]
+    assert first.startswith("failed: the critic's squared error over")
+    assert first.endswith("(misfit) is 6")
     (tmp_path / "recommended.yaml").write_text("")
     recommended = {**story, "recommended": 16, "message": "batch 16: passed every gate"}
     (tmp_path / "ladder.json").write_text(json.dumps(recommended))
