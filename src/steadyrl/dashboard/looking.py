@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -33,6 +34,7 @@ class Looks:
 
     def __init__(self, kept: Kept | None = None) -> None:
         self._kept = kept
+        self._making: dict[str, threading.Lock] = {}  # by run
 
     def brief(self, one: Found) -> dict[str, Any]:
         """What a row says of a run."""
@@ -73,9 +75,13 @@ class Looks:
         found = self._kept.get(key, part, known)
         if found is not None:
             return found.decode()
-        text = made()
-        self._kept.put(key, {part: (known, text.encode(errors="replace"))})
-        return text
+        with self._making.setdefault(key, threading.Lock()):  # row and page read a run in turn
+            found = self._kept.get(key, part, known)
+            if found is not None:
+                return found.decode()
+            text = made()
+            self._kept.put(key, {part: (known, text.encode(errors="replace"))})
+            return text
 
 
 def stamp(one: Found) -> Stamp:
