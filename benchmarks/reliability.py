@@ -231,7 +231,9 @@ def main() -> int:
     results["judged, as said"] = table(others, as_said)
     results["judged, mapped"] = table(others, line)
     for kind in sorted({a.kind for a in answers}):
-        results[f"all of {kind}, mapped"] = table([a for a in answers if a.kind == kind], line)
+        some = [a for a in answers if a.kind == kind]
+        results[f"all of {kind}, as said"] = table(some, as_said)
+        results[f"all of {kind}, mapped"] = table(some, line)
     for title, found in results.items():
         if isinstance(found, dict):
             show(title, found)

@@ -221,7 +221,7 @@ def _judged(
     diagnoses = monitor.diagnose(probes, without=gone if theirs else gone & OF_THE_RETURN)
     findings = [f for f in monitor.findings if f.concerns == "training"]
     causes = [d for d in diagnoses if d.concerns == "training"]
-    present = [f for f in findings if f.rule not in gone]
+    present = [f for f in findings if not (theirs and f.rule in gone)]
     case = Case(findings=present, window=window, config=config, probes=probes)
     verdict = Verdict(
         findings=findings,
