@@ -84,6 +84,12 @@ def memory(process: psutil.Process) -> float:
     return sum(one.memory_info().rss for one in held) / 1e6
 
 
+def peak(process: psutil.Process) -> float:
+    """Megabytes that a server held at most (Linux)."""
+    text = Path(f"/proc/{process.pid}/status").read_text()
+    return float(text.split("VmHWM:")[1].split()[0]) / 1e3
+
+
 def heap(page: Page) -> float:
     """Megabytes of JavaScript's heap."""
     session = page.context.new_cdp_session(page)

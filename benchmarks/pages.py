@@ -34,6 +34,7 @@ from browsing import (
     memory,
     opened,
     ours,
+    peak,
     run_address,
     serving,
     theirs,
@@ -63,6 +64,7 @@ def long(browser: Browser, scratch: Path, options: argparse.Namespace) -> Found:
     events_only(run, events / "run")
     taken: dict[str, list[float]] = {}
     held: dict[str, float] = {}
+    most: dict[str, float] = {}
     for number in range(options.rounds):
         for name, folder, cache in (
             ("cold", runs, f"cache-{number}"),
@@ -76,7 +78,7 @@ def long(browser: Browser, scratch: Path, options: argparse.Namespace) -> Found:
                 address = f"{base}/#timeseries" if tensorboard else run_address(folder, base)
                 seconds, page = opened(browser, address, LINES if tensorboard else DRAWN)
                 taken.setdefault(name, []).append(seconds)
-                held[name] = memory(process)
+                held[name], most[name] = memory(process), peak(process)
                 page.context.close()
     drawn = json.loads(_first_event(runs, scratch / "cache-0"))["curves"]["rollout.return_mean"]
     return {
@@ -84,6 +86,7 @@ def long(browser: Browser, scratch: Path, options: argparse.Namespace) -> Found:
         "seconds": {name: statistics.median(found) for name, found in taken.items()},
         "all_seconds": taken,
         "memory_mb": held,
+        "peak_memory_mb": most,
         "spike_drawn": SPIKE in drawn["y"],
         "nan_drawn": [what for _, what in drawn.get("odd", [])] == ["nan"],
     }

@@ -5,8 +5,10 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import threading
 import tracemalloc
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,7 @@ from steadyrl.dashboard.live import follow_run
 from steadyrl.dashboard.looking import Looks
 from steadyrl.dashboard.server import HEADERS, Dashboard
 from steadyrl.judging import open_run
+from steadyrl.store.kept import Kept
 from steadyrl.store.writer import RunWriter
 from steadyrl.views.run import run_view
 from tests.rules.traces import CUT_SHORT, trace, trace_of
@@ -119,6 +122,27 @@ def test_what_nobody_judged_yet_stands_below_what_can_be_read() -> None:
     result = Row("b", "b", "rescue", 1.0).to_json()
     well = {"tone": "good", "headline": "healthy", "heard": 2.0}
     assert worst_first([waiting, well, result]) == [result, well, waiting]
+
+
+def test_two_who_ask_for_the_same_at_once_read_it_once(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    recorded(tmp_path / "runs" / "one", trace())
+    (one,) = Folder(tmp_path / "runs").look().values()
+    looks, both = Looks(Kept(tmp_path / "kept.sqlite")), threading.Barrier(2)
+    made: list[str] = []
+
+    def make() -> str:
+        made.append("text")
+        return "text"
+
+    def ask() -> str:
+        both.wait()
+        return looks._once(one, "page", make)
+
+    with ThreadPoolExecutor(2) as threads:
+        asked = [threads.submit(ask) for _ in range(2)]
+        assert [one.result() for one in asked] == ["text", "text"]
+    assert made == ["text"]
 
 
 def test_nobody_waits_while_there_are_runs_that_were_never_judged(tmp_path: Path) -> None:

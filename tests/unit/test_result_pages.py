@@ -38,6 +38,13 @@ def test_a_ladder_says_what_its_words_mean_what_stays_open_and_what_to_run_next(
     blocks = {block["title"]: block for block in page.blocks}
     assert "hold: a gate stayed open" in blocks["Rungs"]["about"]
     assert blocks["batch 16: hold"]["lines"] == ["open: severe findings 0 (0 to 1)"]
+    misfit = gate | {"measure": "misfit", "value": 6.0, "answer": "retreat"}
+    failed = held | {"decision": "step back", "evidence": ["it grew"], "gates": [misfit]}
+    (tmp_path / "ladder.json").write_text(json.dumps({**story, "rungs": [failed]}))
+    said = {block["title"]: block for block in ladder_page(tmp_path).blocks}
+    first = said["batch 16: step back"]["lines"][0]
+    assert first.startswith("failed: the critic's squared error over")
+    assert first.endswith("(misfit) is 6")
     (tmp_path / "recommended.yaml").write_text("")
     recommended = {**story, "recommended": 16, "message": "batch 16: passed every gate"}
     (tmp_path / "ladder.json").write_text(json.dumps(recommended))
@@ -54,6 +61,19 @@ def test_a_comparison_says_first_who_is_better(tmp_path: Path) -> None:
     about = {block["title"]: block.get("about", "") for block in page.blocks}
     assert "first reaching of 7.5 is timed" in about["Learning"]
     assert "below where it began" in about["Steadiness"]
+
+
+def test_a_comparison_of_few_seeds_says_why_it_is_open(tmp_path: Path) -> None:
+    _comparison(tmp_path, "b")
+    assert len(comparison_page(tmp_path).told) == 2
+    story = json.loads((tmp_path / "compare.json").read_text())
+    story["contrasts"][0] |= {
+        "clear": False,
+        "difference": {"value": 1.0, "low": None, "high": None},
+    }
+    (tmp_path / "compare.json").write_text(json.dumps(story))
+    told = "3 seeds are too few for any answer to be clear: run it again with more --seeds."
+    assert comparison_page(tmp_path).told[-1] == told
 
 
 def test_a_comparison_of_one_seed_has_no_spread_and_a_page_all_the_same(tmp_path: Path) -> None:

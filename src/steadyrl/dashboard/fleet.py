@@ -122,7 +122,7 @@ class Fleet:
         if now - self._walked >= WALK:
             self._search()
             self._walked = time.monotonic()
-        if now - self._looked >= EVERY:
+        if time.monotonic() - self._looked >= EVERY:
             self._look()
             self._looked = time.monotonic()
         stale = self._stale()[:most]
@@ -147,6 +147,7 @@ class Fleet:
 
     def _search(self) -> None:
         found = self.folder.look()
+        stamps = {i: stamp(one) for i, one in found.items() if i not in self.rows}
         with self._lock:
             gone = self.rows.keys() - found.keys()
             for identity in gone:
@@ -156,9 +157,11 @@ class Fleet:
             self.version += bool(gone)
             self.found = found
             for identity, one in found.items():
-                if identity not in self.rows:
-                    self._now[identity] = stamp(one)
+                if identity in stamps:
+                    self._now[identity] = stamps[identity]
                     self._put(Row(identity, one.name, one.kind, heard(self._now[identity])))
+        if len(stamps) == len(found):
+            self._looked = time.monotonic()  # all of them just now
 
     def _look(self) -> None:
         """At every run that was heard of lately, and at the others in turns."""

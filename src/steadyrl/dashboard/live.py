@@ -8,6 +8,7 @@ from typing import Any
 
 from steadyrl.core.coarsen import Columns
 from steadyrl.core.errors import SteadyError
+from steadyrl.core.machine import give_back_memory
 from steadyrl.core.records import number_to_json
 from steadyrl.dashboard.folder import Found
 from steadyrl.dashboard.looking import Looks, stamp
@@ -103,6 +104,7 @@ class _Follower:
         begun = time.monotonic()
         store = self._looks.opened(self._one, self._steps)
         view = run_view(store, self._one.name).to_json()
+        give_back_memory()
         self._pending = False
         whole = self._one.kind != "run" or self._count - self._drawn > POINTS
         if whole:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from steadyrl.core.machine import give_back_memory
 from steadyrl.dashboard.folder import Found
 from steadyrl.judging import QUIET_SECONDS, is_left, open_run
 from steadyrl.store.kept import Kept, key_of, made_by
@@ -32,6 +34,7 @@ class Looks:
 
     def __init__(self, kept: Kept | None = None) -> None:
         self._kept = kept
+        self._making: dict[str, threading.Lock] = {}  # by run
 
     def brief(self, one: Found) -> dict[str, Any]:
         """What a row says of a run."""
@@ -47,6 +50,7 @@ class Looks:
             steps = self.steps(one)
             store = self.opened(one, steps)
             text = plain(run_view(store, one.name).to_json())
+            give_back_memory()
             return f"{steps.count if isinstance(store, RunReader) else 0}\n{text}"
 
         count, _, text = self._once(one, "page", made).partition("\n")
@@ -71,17 +75,23 @@ class Looks:
         found = self._kept.get(key, part, known)
         if found is not None:
             return found.decode()
-        text = made()
-        self._kept.put(key, {part: (known, text.encode(errors="replace"))})
-        return text
+        with self._making.setdefault(key, threading.Lock()):  # row and page read a run in turn
+            found = self._kept.get(key, part, known)
+            if found is not None:
+                return found.decode()
+            text = made()
+            self._kept.put(key, {part: (known, text.encode(errors="replace"))})
+            return text
 
 
 def stamp(one: Found) -> Stamp:
     """What changes when a run grows, and when nobody writes it any more."""
     if one.kind == "run":
         files = tuple(_about(f"{one.path}/{name}") for name in OWN)
-        newest = max(about[2] for about in files) / 1e9
-        recent = time.time() - newest < 2 * QUIET_SECONDS
+        newest = max(about[2] for about in files)
+        if files[OWN.index("summary.json")][2] == newest:  # it has ended: nobody is missed
+            return (*files, ABSENT)
+        recent = time.time() - newest / 1e9 < 2 * QUIET_SECONDS
         return (*files, (int(recent and not is_left(one.path)), 0, 0))
     if one.kind == "foreign":
         try:

@@ -174,7 +174,7 @@ def _packed(places: Places, values: Floats, length: int) -> bytes:
 
 def _unpacked(content: bytes, length: int) -> tuple[Places, Floats]:
     if content.startswith(b"all "):
-        return np.arange(length, dtype=np.int32), np.frombuffer(content[4:], dtype=np.float64)
+        return np.arange(length, dtype=np.int32), np.frombuffer(content, dtype=np.float64, offset=4)
     count = len(content) // 12
-    values = np.frombuffer(content[4 + 4 * count :], dtype=np.float64)
+    values = np.frombuffer(content, dtype=np.float64, offset=4 + 4 * count)
     return np.frombuffer(content, dtype=np.int32, count=count, offset=4), values

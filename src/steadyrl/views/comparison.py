@@ -32,7 +32,7 @@ def comparison_page(folder: Path) -> Page:
         title="Comparison",
         tone="good" if clear else "unknown",
         headline="clear" if clear else "not clear",
-        told=[sentence(story["message"]), _finals(story)],
+        told=[sentence(story["message"]), _finals(story), *_too_few(story)],
         blocks=[
             charts("", [_curves(story)]),
             table("Learning", LEARNING, learning(story), _about(story)),
@@ -45,6 +45,16 @@ def comparison_page(folder: Path) -> Page:
 def _finals(story: Comparison) -> str:
     told = (f"{arm['name']} {_estimate(arm['final'])}" for arm in story["arms"])
     return f"Final return: {', '.join(told)}."
+
+
+def _too_few(story: Comparison) -> list[str]:
+    """Whether so few seeds were run that nothing could be clear, whoever won."""
+    open_ones = [one["difference"]["low"] is None for one in story["contrasts"]]
+    if not open_ones or not all(open_ones):
+        return []
+    seeds = max(arm["seeds"] for arm in story["arms"])
+    many = "1 seed is" if seeds == 1 else f"{seeds} seeds are"
+    return [f"{many} too few for any answer to be clear: run it again with more --seeds."]
 
 
 def _about(story: Comparison) -> str:

@@ -18,6 +18,12 @@ MEANS = {
     "step back": "failed a gate",
     "stop": "a number was not finite",
 }
+# What gates measure, as one says it; a signal by its own name.
+MEASURED = {
+    "misfit": "the critic's squared error over the variance of its targets",
+    "return shortfall": "what the return lacks to that of lower rungs, as a share",
+    "largest q.bound_ratio": "the largest |Q| over what the rewards allow",
+}
 HEAD = ("batch", "used", "samples/s", "budget", "return, median", "length", "verdict", "advice")
 
 
@@ -96,13 +102,19 @@ def because(rung: Rung) -> list[str]:
     """Why a rung was not climbed past."""
     open_gates = [gate for gate in rung["gates"] if gate["answer"] == "open"]
     if rung["decision"] == "hold" and open_gates:
-        told = (f"open: {g['measure']} {figure(g['value'])} {_interval(g)}" for g in open_gates)
+        told = (f"open: {_measured(g)} {figure(g['value'])} {_interval(g)}" for g in open_gates)
         return [one.rstrip() for one in told] + list(rung["evidence"])
     if not rung["evidence"]:
         return []
     cause = [f"cause: {rung['cause']}"] if rung["cause"] else []
     failed = _failed(rung)
     return [*([f"failed: {failed}"] if failed else []), *cause, *rung["evidence"]]
+
+
+def _measured(gate: Gate) -> str:
+    """A gate's measure in words, and by the name that gate files call it."""
+    words = MEASURED.get(gate["measure"])
+    return f"{words} ({gate['measure']})" if words else gate["measure"]
 
 
 def _interval(gate: Gate) -> str:
@@ -144,7 +156,7 @@ def _advice(rung: Rung, recommended: int | None) -> str:
 
 def _failed(rung: Rung) -> str:
     failed = [gate for gate in rung["gates"] if gate["answer"] == "retreat"]
-    return "; ".join(f"{gate['measure']} = {figure(gate['value'])}" for gate in failed)
+    return "; ".join(f"{_measured(gate)} is {figure(gate['value'])}" for gate in failed)
 
 
 def _charts(story: LadderStory) -> list[Block]:

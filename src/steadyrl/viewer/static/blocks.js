@@ -50,7 +50,7 @@ function ChartsBlock({ block }) {
 
 function Plain({ chart }) {
   const spec = useMemo(() => ({ series: chart.series, categories: chart.categories, fixed: chart.categories.length > 0, still: chart.x === "value" || chart.categories.length > 0, table: true }), [chart]);
-  return html`<${Chart} spec=${spec} height=${190} title=${chart.title} about=${chart.about} />`;
+  return html`<${Chart} spec=${spec} height=${190} title=${chart.title} about=${[chart.about, chart.x && `x: ${chart.x}`].filter(Boolean).join(" · ")} />`;
 }
 
 function Change({ block }) {
@@ -97,7 +97,8 @@ function Together({ runs, groups = [], decided = [] }) {
   };
   return html`<h2>${plural(runs.length, "run")}</h2>
     <div class="legend">${kinds.length ? kinds.map((kind, index) => html`<span><i style=${{ background: palette[index % palette.length] }}></i>${kind}</span>`)
-      : runs.map((run, index) => html`<span><i style=${{ background: color(index) }}></i>${run.name}</span>`)}</div>
+      : runs.map((run, index) => html`<span><i style=${{ background: color(index) }}></i>${run.name}</span>`)}
+      <span class="soft">x: ${[...new Set(runs.map((run) => run.unit.many))].join(" or ")}</span></div>
     <div class="cards">${main.map((name) => card(name, 190))}</div>
     <h2>Each run</h2>${[...runs].sort((a, b) => RANK[a.tone] - RANK[b.tone]).map((run) => html`<${Fold} key=${run.name} title=${html`<${Pill} tone=${run.tone}>${run.headline}<//> ${run.name}`} about=${run.told.find((text) => text.toLowerCase() !== run.headline + ".")}><${Run} run=${run} /><//>`)}
     <${Fold} title="All signals, over each other" about=${plural(names.length, "signal")}><div class="cards">${names.filter((name) => !main.includes(name)).map((name) => card(name, 130))}</div><//>`;

@@ -73,7 +73,7 @@ function Main({ run }) {
   return html`<section class="card stack" aria-label=${"return and length of " + run.name}>
     ${panels.map((panel) => html`<${Chart} key=${panel.title} spec=${panel.spec} height=${panels.length > 2 ? 132 : 165} title=${panel.title} about=${panel.about} />`)}
     ${run.marks.length > 0 && html`<${Lane} run=${run} range=${address.x} />`}
-    ${run.abandoned.length > 0 && html`<div class="keys"><span>dashed: a branch the guard left</span></div>`}
+    <div class="keys soft"><span>x: ${run.unit.many}</span>${run.abandoned.length > 0 && html`<span>dashed: a branch the guard left</span>`}</div>
     ${address.x && html`<button type="button" onClick=${() => State.write({ x: null })}>show the whole run</button>`}
   </section>`;
 }
