@@ -93,9 +93,10 @@ def soak(browser: Browser, scratch: Path, options: argparse.Namespace) -> Found:
         "steps": steps,
         "memory_mb": server,
         "heap_mb": scripts,
-        # Between two verdicts: while one is made, more is held for a moment (the highest above).
-        "growth": min(server[-5:]) / min(server[filled : filled + 5]) - 1,
-        "heap_growth": min(scripts[-5:]) / min(scripts[filled : filled + 5]) - 1,
+        "growth": max(server[-4:]) / max(server[filled : filled + 4]) - 1,
+        "heap_growth": max(scripts[-4:]) / max(scripts[filled : filled + 4]) - 1,
+        # What is held between two verdicts, and while one is made.
+        "lowest_memory_mb": [min(server[filled : filled + 5]), min(server[-5:])],
         "highest_memory_mb": max(server),
         "highest_heap_mb": max(scripts),
     }
