@@ -181,6 +181,8 @@ PROGRAMS = {
     "nemo_rl": ["train/reward", "train/token_mult_prob_error"],
     "prime_rl": ["reward/all/mean", "mismatch_kl/all"],
     "ml_agents": ["Environment/Cumulative Reward", "Losses/Policy Loss"],
+    "rl_games": ["rewards/step", "losses/a_loss", "losses/c_loss", "info/kl"],
+    "skrl": ["Reward / Total reward (mean)", "Loss / Policy loss", "Loss / Value loss"],
     "rsl_rl": ["Train/mean_reward", "Loss/surrogate"],
     "tianshou": ["train/returns_stat/mean", "test/returns_stat/mean", "train/eps"],
     "baselines": ["eprewmean", "misc/total_timesteps", "loss/approxkl"],
