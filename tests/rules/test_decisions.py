@@ -20,7 +20,8 @@ from steadyrl.stability.guard import choose_action
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.remedies import REMEDIES
 from steadyrl.stability.rules import Case, Cause, Weight
-from steadyrl.stability.window import SPAN, TRAINING_RETURN, Window, returns_of
+from steadyrl.stability.score import returns_of
+from steadyrl.stability.window import SPAN, TRAINING_RETURN, Window
 from tests.rules.test_rules import config_of
 from tests.rules.traces import trace
 

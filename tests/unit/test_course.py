@@ -11,8 +11,9 @@ from steadyrl.core.records import Finding, Step
 from steadyrl.core.traits import ENV_STEPS
 from steadyrl.stability.course import FEWEST, MOST, Blocks, Course
 from steadyrl.stability.detectors import DEFAULT
+from steadyrl.stability.score import score_of
 from steadyrl.stability.standing import learned, passed, standing
-from steadyrl.stability.window import EPISODES, TRAINING_RETURN, Window, score_of
+from steadyrl.stability.window import EPISODES, TRAINING_RETURN, Window
 from tests.rules.traces import trace_of
 
 NOISE = np.random.default_rng(7).standard_normal(20_000)

@@ -11,17 +11,8 @@ import pytest
 
 from steadyrl.core.records import Step
 from steadyrl.stability.course import WANDERS
-from steadyrl.stability.window import (
-    APART,
-    EARLY,
-    SPAN,
-    TRAINING_RETURN,
-    Window,
-    called,
-    evaluation_noise,
-    objective,
-    returns_of,
-)
+from steadyrl.stability.score import APART, called, evaluation_noise, objective, returns_of
+from steadyrl.stability.window import EARLY, SPAN, TRAINING_RETURN, Window
 
 LONG = SPAN + 44
 
@@ -131,9 +122,11 @@ def test_progress_is_judged_by_what_comes_closest_to_what_is_optimised(
 
 
 def test_each_measure_of_progress_has_its_name() -> None:
-    assert called("eval.discounted_mean") == "discounted return"
-    assert called("eval.return_mean") == "return"
-    assert called(TRAINING_RETURN) == "return of training episodes"
+    assert called(Window(None), "eval.discounted_mean") == "discounted return"
+    assert called(Window(None), "eval.return_mean") == "return"
+    assert called(training(1.0), TRAINING_RETURN) == "return of training episodes"
+    tokens = window_of(language__length_mean=[5.0])
+    assert called(tokens, TRAINING_RETURN) == "mean reward"
 
 
 @pytest.mark.parametrize("length", [5, LONG])

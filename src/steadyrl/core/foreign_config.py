@@ -10,7 +10,7 @@ from steadyrl.core.config import Settings, setting
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.registry import config_class
 from steadyrl.core.run_config import EnvironmentConfig, RunConfig
-from steadyrl.core.traits import Trait
+from steadyrl.core.traits import COUNTED, Counted, Trait, Unit
 
 # What is known of each kind; one of which nothing is known may have any trait.
 TRAITS_OF: Mapping[Family, frozenset[Trait] | None] = {
@@ -53,10 +53,11 @@ class ForeignConfig(RunConfig):
     algorithm: Literal["foreign"] = setting("foreign", "trained by another program")
     source: str = setting("", "which program recorded it")
     family: Family = setting("unknown", "which algorithm it trains")
+    counts: Counted = setting("env steps", "what its record counts in")
     total_env_steps: int = setting(
-        0, "environment steps planned, or of a finished log recorded; 0: not known", low=0
+        0, "steps planned, or of a finished log recorded; 0: not known", low=0
     )
-    planned: int = setting(0, "environment steps planned, if its files say so; 0: not known", low=0)
+    planned: int = setting(0, "steps planned, if its files say so; 0: not known", low=0)
     environment: EnvironmentConfig = setting(EnvironmentConfig(id="unknown"), "the environment")
     known: dict[str, Scalar] = setting({}, "its settings, by our names")
     weaker: dict[str, Doubt] = setting({}, "signals that say less than ours")
@@ -65,6 +66,11 @@ class ForeignConfig(RunConfig):
     def traits(self) -> frozenset[Trait] | None:  # type: ignore[override] # by family here
         """What is known of its algorithm."""
         return TRAITS_OF[self.family]
+
+    @property
+    def unit(self) -> Unit:  # type: ignore[override] # by its record here
+        """What its steps are."""
+        return COUNTED[self.counts]
 
     @property
     def task(self) -> str:

@@ -56,6 +56,12 @@ ENV_STEPS = Unit("env step", "env steps", "total_env_steps")
 GRADIENT_STEPS = Unit("gradient step", "gradient steps", "total_gradient_steps")
 SAMPLES = Unit("sample", "samples", "total_samples")
 
+# What other programs' records count in; their budget is always that of `total_env_steps`.
+Counted = Literal["env steps", "training steps", "steps", "updates", "epochs", "episodes", "rows"]
+COUNTED: Mapping[Counted, Unit] = {
+    name: Unit(name.removesuffix("s"), name, ENV_STEPS.setting) for name in get_args(Counted)
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Score:

@@ -45,6 +45,7 @@ def config_of(about: About, names: NameTable) -> ForeignConfig:
         {
             "source": names.name if named else about.source,
             "family": about.family.lower(),
+            "counts": names.counts,
             "total_env_steps": int(about.total_env_steps),
             "environment": EnvironmentConfig(id=about.environment or "unknown"),
             "seed": about.seed,

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from steadyrl.core.numbers import amount
 from steadyrl.core.run_config import RunConfig
+from steadyrl.core.traits import ENV_STEPS
 from steadyrl.stability.course import FEWEST
 from steadyrl.stability.references import Reference
 from steadyrl.stability.rules import Detector
@@ -36,7 +37,8 @@ def doubts(window: Window, rules: Iterable[Detector]) -> list[str]:
 def too_short(window: Window, config: RunConfig) -> list[str]:
     """Of a run that acts: whether it had time to learn anything."""
     taken = window.step.taken if window.step else 0
-    if "acts" not in (config.traits or ()) or taken >= FEWEST_TAKEN:
+    acts = "acts" in (config.traits or ()) and config.unit.one == ENV_STEPS.one
+    if not acts or taken >= FEWEST_TAKEN:
         return []
     return [f"{config.unit.of(taken)} are too few to learn any task that is known"]
 

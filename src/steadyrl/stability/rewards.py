@@ -8,7 +8,8 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from steadyrl.maths.robust import median
-from steadyrl.stability.window import Window, evaluation_noise
+from steadyrl.stability.score import evaluation_noise
+from steadyrl.stability.window import Window
 
 REWARD, CHANCE = "rollout.return_mean", "language.reward_error"
 RIGHT = "language.accuracy"

@@ -13,12 +13,14 @@ from steadyrl.core.traits import Unit
 from steadyrl.stability.course import FEWEST, Course, Dip, Learned
 from steadyrl.stability.rewards import CLEARLY, accuracy_gained
 from steadyrl.stability.rules import Detector
-from steadyrl.stability.window import SCORES, TRAINING_RETURN, Window, called, score_of
+from steadyrl.stability.score import called, score_of
+from steadyrl.stability.window import SCORES, TRAINING_RETURN, Window
 
 RUNNING = 100  # episodes whose mean programs log
 SPANS = 3.0  # so many of which a record must be long, or else the rise be FAR beyond chance
 FAR = 9.0
 FARTHER = 30.0  # where nothing says how long episodes are
+LOST = 0.4  # of the best gain: with less left, what was learned is lost
 KEPT = 0.7  # of the best gain: so much left is a run that ended well
 # Rules about the return itself: what they say of a past that was left behind, dips say better.
 WHOLE = frozenset({"D009", "D011"})
@@ -53,6 +55,8 @@ class Standing:
             "no": "it learned nothing that chance does not explain",
             "cannot tell": "whether it learned cannot be told",
         }[self.learned]
+        if self.learned == "no" and self.kept < LOST:
+            said = "what it had learned is lost"
         if self.values == 1:
             return f"{self.score} {amount(self.last)}, a single value: {said}"
         return (
@@ -123,7 +127,7 @@ def standing(window: Window) -> Standing:
         return Standing()
     answer = learned(window)
     return Standing(
-        score=called(name),
+        score=called(window, name),
         values=course.values,
         first=course.start,
         best=course.best,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from steadyrl.core.records import without_nan
 from steadyrl.judging import judged
-from steadyrl.stability.window import score_of
+from steadyrl.stability.score import score_of
 from steadyrl.views import wording
 from steadyrl.views.curves import rounded
 from steadyrl.views.facts import eta, heard

@@ -13,7 +13,7 @@ from steadyrl.core.traits import Unit
 from steadyrl.judging import BLOCKS, Judged, judged, judged_as_seen, observe
 from steadyrl.stability.checklists import go_through
 from steadyrl.stability.monitor import Monitor
-from steadyrl.stability.window import objective, score_of
+from steadyrl.stability.score import objective, score_of
 from steadyrl.store.reader import RunReader
 from steadyrl.verdict import Verdict
 from steadyrl.views import wording

@@ -6,7 +6,8 @@ import numpy as np
 
 from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.controllers.adjustment import Adjustment
-from steadyrl.stability.window import Window, objective
+from steadyrl.stability.score import objective
+from steadyrl.stability.window import Window
 
 RATE = "setting.learning_rate"
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from steadyrl.core.numbers import amount
 from steadyrl.maths.robust import median
 from steadyrl.stability.rules import Detector, Sighting
-from steadyrl.stability.window import Window, called, evaluation_noise, objective
+from steadyrl.stability.score import called, evaluation_noise, objective
+from steadyrl.stability.window import Window
 
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
@@ -24,8 +25,8 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     if not was - now > max(limits["share"] * gained, limits["noise"] * evaluation_noise(window)):
         return None
     return Sighting(
-        f"the {called(name)} fell from {amount(was)} to {amount(now)} when the program was started "
-        "again",
+        f"the {called(window, name)} fell from {amount(was)} to {amount(now)} when the program was "
+        "started again",
         {"before": was, "after": now},
     )
 

@@ -8,7 +8,8 @@ from steadyrl.core.numbers import amount
 from steadyrl.maths.robust import median
 from steadyrl.stability.bands import at_least
 from steadyrl.stability.rules import Detector, Sighting
-from steadyrl.stability.window import Window, called, evaluation_noise, objective, returns_of
+from steadyrl.stability.score import called, evaluation_noise, objective, returns_of
+from steadyrl.stability.window import Window
 
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
@@ -26,7 +27,7 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     of, signal, share = left
     return Sighting(
         f"the policy has {share:.1%} of its {of} left, and the "
-        f"{called(name)} is {amount(recent)} ({amount(start)} at first)",
+        f"{called(window, name)} is {amount(recent)} ({amount(start)} at first)",
         {signal: window.latest(signal), name: recent},
     )
 

@@ -10,16 +10,9 @@ from steadyrl.core.numbers import amount
 from steadyrl.maths.robust import median, trend
 from steadyrl.stability.rewards import has_risen, is_solved
 from steadyrl.stability.rules import Detector, Sighting
+from steadyrl.stability.score import called, evaluation_noise, objective, returns_of, score_of
 from steadyrl.stability.standing import learned
-from steadyrl.stability.window import (
-    TRAINING_RETURN,
-    Window,
-    called,
-    evaluation_noise,
-    objective,
-    returns_of,
-    score_of,
-)
+from steadyrl.stability.window import TRAINING_RETURN, Window
 
 SOLVED = 0.9  # share of the rise that a solved language task keeps
 
@@ -59,7 +52,7 @@ def _at_the_end(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     noise = course.noise
     constant = " and never anything else" if not float(np.ptp(course.means)) else ""
     return Sighting(
-        f"the {called(name)} ends at {amount(course.final)}{constant}; it began at "
+        f"the {called(window, name)} ends at {amount(course.final)}{constant}; it began at "
         f"{amount(course.start)}, and chance alone moves it by {amount(noise, 2)}",
         {"start": course.start, name: course.final, "noise": noise},
     )
@@ -83,7 +76,8 @@ def _stands_still(window: Window, name: str, limits: Mapping[str, float]) -> Sig
     if upward.slope > 0 and upward.p_value < limits["p_value"]:
         return None
     return Sighting(
-        f"{window.so_far} the {called(name)} is {amount(recent)}; it began at {amount(start)}",
+        f"{window.so_far} the {called(window, name)} is {amount(recent)}; it began at "
+        f"{amount(start)}",
         {"start": start, name: recent, "noise": noise, "p_value": upward.p_value},
     )
 

@@ -12,17 +12,8 @@ from steadyrl.stability.bands import Band
 from steadyrl.stability.course import FEWEST
 from steadyrl.stability.rewards import RIGHT, start_accuracy
 from steadyrl.stability.rules import Detector, Sighting
-from steadyrl.stability.window import (
-    EPISODES,
-    TRAINING_RETURN,
-    Floats,
-    Window,
-    called,
-    evaluation_noise,
-    objective,
-    returns_of,
-    score_of,
-)
+from steadyrl.stability.score import called, evaluation_noise, objective, returns_of, score_of
+from steadyrl.stability.window import EPISODES, TRAINING_RETURN, Floats, Window
 
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
@@ -45,7 +36,9 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
         return None
     # While there are hardly more than that, the best is one of them.
     held = (returns[-many:] < band.low).all()
-    return _sighting(name, start, best, float(returns[-1]), severe=bool(held), fall=fall)
+    return _sighting(
+        called(window, name), name, start, best, float(returns[-1]), severe=bool(held), fall=fall
+    )
 
 
 def bands(window: Window, limits: Mapping[str, float]) -> Mapping[str, Band]:
@@ -91,7 +84,9 @@ def _of_episodes(window: Window, limits: Mapping[str, float]) -> Sighting | None
     if not (lost[-recent:] > limits["lost"]).all():
         return None
     held = bool((lost > limits["lost"]).all())
-    return _sighting(name, course.start, course.best, float(course.means[-1]), severe=held)
+    return _sighting(
+        called(window, name), name, course.start, course.best, float(course.means[-1]), severe=held
+    )
 
 
 def _at_the_end(window: Window, limits: Mapping[str, float]) -> Sighting | None:
@@ -104,19 +99,21 @@ def _at_the_end(window: Window, limits: Mapping[str, float]) -> Sighting | None:
         if course.kept < 1.0 - limits["lost"]:
             # Evaluations that hold while training episodes fall are worth a warning.
             severe = name == judged_by
-            return _sighting(name, course.start, course.best, course.final, severe=severe)
+            return _sighting(
+                called(window, name), name, course.start, course.best, course.final, severe=severe
+            )
         if name == EPISODES:
             break  # the running mean says the same, later
     return None
 
 
 def _sighting(
-    name: str, start: float, best: float, latest: float, *, severe: bool, **also: float
+    score: str, name: str, start: float, best: float, latest: float, *, severe: bool, **also: float
 ) -> Sighting:
     lost = (best - latest) / (best - start)
     said = f"{lost:.0%} of the gain is lost" if lost <= 1 else "below where it began"
     return Sighting(
-        f"the {called(name)} fell from {amount(best)} to {amount(latest)}: {said}",
+        f"the {score} fell from {amount(best)} to {amount(latest)}: {said}",
         {"best": best, name: latest, "lost": lost, **also},
         severity="severe" if severe else "warning",
     )

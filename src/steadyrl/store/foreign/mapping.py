@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
@@ -28,10 +28,21 @@ from steadyrl.core.foreign_config import Doubt, Scalar
 from steadyrl.core.package_files import mapping_names, mapping_text
 from steadyrl.core.registry import ALGORITHMS, config_class
 from steadyrl.core.run_config import RunConfig
+from steadyrl.core.traits import Counted
 from steadyrl.core.yaml_text import read_yaml
 
 OTHER = "other."  # names that no table knows, kept because a NaN in a loss is worth knowing
 _TELLING = ("loss", "grad")
+# What a column counts, by a part of its name; the first that fits.
+_COUNTED: Mapping[str, Counted] = {
+    "env": "env steps",
+    "timestep": "env steps",
+    "frame": "env steps",
+    "episode": "episodes",
+    "epoch": "epochs",
+    "iteration": "updates",
+    "update": "updates",
+}
 CONFIG = "config/"  # under which RLlib repeats its settings in every result
 
 
@@ -75,6 +86,7 @@ class NameTable(Settings):
     families: dict[Family, Names] = setting({}, "algorithms by names that only they record")
     prefixes: Names = setting((), "what may stand before every name, e.g. in TensorBoard's tags")
     steps: Names = setting((), "columns that count environment steps, best first")
+    counts: Counted = setting("env steps", "what its steps are, unless a column's name says so")
     seconds: Names = setting((), "columns of seconds since the start")
     signals: dict[str, Source] = setting({}, "our signals by what they are made of")
     stillest: dict[str, str] = setting(
@@ -116,6 +128,13 @@ class NameTable(Settings):
         """The columns that count environment steps, as they are written there, best first."""
         names = self._as_compared(present)
         return tuple(names[name] for name in self.steps if name in names)
+
+    def counted_by(self, columns: Sequence[str]) -> Counted:
+        """What the steps are that a table counts in these columns."""
+        if not columns:
+            return "rows" if self.steps else self.counts
+        words = normal(columns[0])
+        return next((counted for part, counted in _COUNTED.items() if part in words), self.counts)
 
     def seconds_among(self, present: Iterable[str]) -> tuple[str, ...]:
         """The columns of seconds, as they are written there."""

@@ -30,7 +30,7 @@ def told(config: ForeignConfig, names: Names, taken: int) -> str:
     rest = f"; {len(ignored)} ignored: {', '.join(ignored[:SHOWN])}" if ignored else ""
     more = " ..." if len(ignored) > SHOWN else ""
     read = f"{len(names.read)} signal{'' if len(names.read) == 1 else 's'} read{score}"
-    return f"{known}{where}, {taken:,}{planned} env steps; {read}{rest}{more}"
+    return f"{known}{where}, {taken:,}{planned} {config.unit.many}; {read}{rest}{more}"
 
 
 def nothing_known(named: Collection[str]) -> str:

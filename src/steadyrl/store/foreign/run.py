@@ -15,6 +15,7 @@ from steadyrl.core.final import final_mean
 from steadyrl.core.foreign_config import Doubt, ForeignConfig
 from steadyrl.core.records import Step
 from steadyrl.core.run_config import EnvironmentConfig
+from steadyrl.core.traits import Counted
 from steadyrl.store.foreign.beside import read_beside
 from steadyrl.store.foreign.event_folder import EventFolder, event_files
 from steadyrl.store.foreign.finding import log_files, stamp
@@ -72,6 +73,7 @@ class ForeignRun:
         self._tags: dict[str, Series] = {}
         self._seen: tuple[object, ...] = ()
         self.mapping = mapping or OWN
+        self._counts: Counted = "env steps"
         self.problems: list[str] = []
         self.config = ForeignConfig()
         self.names = Names()
@@ -127,6 +129,7 @@ class ForeignRun:
             {
                 "source": self.mapping.name,
                 "family": self._family or logged,
+                "counts": self._counts,
                 "total_env_steps": self._total
                 or (beside.budget if self._growing else max(last, 0)),
                 "planned": self._total or beside.budget,
@@ -149,7 +152,7 @@ class ForeignRun:
         planned = self.config.planned
         if self._growing or taken >= ENDED * planned:
             return ""
-        return f"its record ends at {taken:,} of {planned:,} planned env steps"
+        return f"its record ends at {taken:,} of {planned:,} planned {self.config.unit.many}"
 
     def steps(self) -> Iterator[Step]:
         """All Steps."""
@@ -191,12 +194,14 @@ class ForeignRun:
             steps = self.mapping.steps_among(names)
             if self.mapping.steps and not steps:
                 wanted = " or ".join(self.mapping.steps[:3])
-                problems.append(f"no column {wanted}: the number of the line stands for env steps.")
+                problems.append(f"no column {wanted}: its rows are counted.")
+            self._counts = self.mapping.counted_by(steps)
             named = to_series(table.rows, steps, self.mapping.seconds_among(names))
         elif self._events is not None and event_files(self.path):
             named = self._read_events(self._events)
             problems += self._events.problems()
             self.mapping = self._given or recognised(named) or OWN
+            self._counts = self.mapping.counts
         return {**self._episodes(files, named, problems), **named}, problems
 
     def _episodes(
