@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import copy
 import json
+import math
 import multiprocessing
 import sys
 from collections.abc import Callable
@@ -26,6 +27,7 @@ from foreign_fault_list import CONTRIB, FAULTS, TASKS, Broken, Fault
 from steadyrl.judging import judge
 from steadyrl.maths.statistics import wilson
 from steadyrl.store.foreign.run import ForeignRun
+from steadyrl.store.reader import RunReader
 from steadyrl.verdict import Verdict
 
 CALIBRATION, UNSEEN = 0, 500  # first seeds: rules were looked at with the one, never the other
@@ -94,23 +96,26 @@ def _nobody(_line: str) -> None: ...
 
 def gains(folder: Path, case: Case) -> tuple[float, float]:
     """Return at the start and over the last fifth of the run, unscaled."""
-    run = ForeignRun(folder / case.name)
     scale = case.fault.reward_scale if case.fault else 1.0
     scale *= -1.0 if case.fault and case.fault.world == "reward-sign" else 1.0
-    series = run.series()
-    # A running mean over a hundred episodes hides how a run of twenty ends.
-    found = series.get("rollout.episode_return") or series.get("rollout.return_mean")
-    if not found:
+    # The episodes of each Step: a running mean over a hundred of them hides how a run ends.
+    steps = RunReader.open(folder / case.name / "steady").steps()
+    found = [step.signals.get("rollout.episode_return", math.nan) for step in steps]
+    values = np.array([value for value in found if math.isfinite(value)]) / scale
+    if not len(values):
         return float("nan"), float("-inf")
-    values = found.values / scale
     few = max(1, len(values) // 5)
     return float(np.mean(values[:few])), float(np.mean(values[-few:]))
 
 
-def harmful(cases: list[Case], folder: Path) -> set[str]:
-    """The faulty runs that lose a good part of what healthy ones gain."""
+def fell_short(cases: list[Case], folder: Path) -> set[str]:
+    """The runs that lose a good part of what healthy ones of their task gain.
+
+    Of faulty ones these are the harmful. Of those without a fault they are told apart, but count
+    as healthy: a severe finding there is a false alarm by the bench's word.
+    """
     found = set()
-    for case in (c for c in cases if c.fault is not None):
+    for case in cases:
         usual = [gains(folder, c) for c in cases if not c.fault and c.task == case.task]
         start, end = (float(np.median(side)) for side in zip(*usual, strict=True))
         kept = gains(folder, case)[1] >= end - LOST * abs(end - start)  # NaN keeps nothing
@@ -168,11 +173,11 @@ def remembered(look: Callable[[Path, Case], Verdict]) -> Callable[[Path, Case], 
 
 
 def score(
-    cases: list[Case], folder: Path, look: Callable[[Path, Case], Verdict], effective: set[str]
+    cases: list[Case], folder: Path, look: Callable[[Path, Case], Verdict], short: set[str]
 ) -> dict[str, Any]:
-    """Recall, false alarms and causes of one way to look."""
+    """Recall, false alarms and causes of one way to look; `short`: the runs that fell short."""
     healthy = [c for c in cases if c.fault is None]
-    faulty = [c for c in cases if c.fault is not None and c.name in effective]
+    faulty = [c for c in cases if c.fault is not None and c.name in short]
     severe = [c.name for c in healthy if alarmed(look(folder, c), ("severe",))]
     warned = [c.name for c in healthy if alarmed(look(folder, c), ("severe", "warning"))]
     rows, found, first, among = [], 0, 0, 0
@@ -227,7 +232,7 @@ def main() -> None:
             pool.starmap(make_run, jobs, chunksize=1)
     whole = {c.task for c in cases if c.fault is None}  # others have nothing to be held against
     cases = [c for c in cases if c.task in whole]
-    effective = harmful(cases, arguments.output)
+    short = fell_short(cases, arguments.output)
     parts = {
         "": cases,
         "_set_aside": [c for c in cases if c.fault is None or c.fault.aside],
@@ -235,10 +240,11 @@ def main() -> None:
     results = {
         "runs": len(cases),
         "not_made": sorted(c.name for c in missing) if arguments.as_made else [],
-        "effective": len(effective),
-        "latent": sorted(c.name for c in cases if c.fault and c.name not in effective),
+        "effective": sum(c.fault is not None and c.name in short for c in cases),
+        "latent": sorted(c.name for c in cases if c.fault and c.name not in short),
+        "short_without_a_fault": sorted(c.name for c in cases if not c.fault and c.name in short),
         **{
-            f"{name}{part}": score(some, arguments.output, look, effective)
+            f"{name}{part}": score(some, arguments.output, look, short)
             for name, look in ((name, remembered(look)) for name, look in WAYS.items())
             for part, some in parts.items()
         },

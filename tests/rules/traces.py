@@ -203,7 +203,7 @@ TRACES: Mapping[str, tuple[Trace, Trace]] = {
     ),
     "D046": (
         trace_of({**STILL, "environment__action_effect": 0.004}),
-        trace_of({**STILL, "environment__action_effect": after(5, 0.05, 0.0)}),
+        trace_of({**STILL, "environment__action_effect": after(1, 0.05, 0.0)}),
     ),
     "D047": (
         trace(environment__action_effect=0.4, environment__action_lag=2.0),

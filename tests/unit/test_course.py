@@ -178,3 +178,26 @@ def test_mean_rewards_of_a_language_model_are_no_running_means() -> None:
     smoothly = (0.3 + 0.45 * (1.0 - np.exp(-times / 8)) + 0.06 * np.sin(times / 1.5)).tolist()
     assert learned(window_of(rollout__return_mean=smoothly)) != "yes"  # may be a mean of the same
     assert learned(window_of(rollout__return_mean=smoothly, language__tokens=[1.0] * 72)) == "yes"
+
+
+# Mean returns of the few episodes that ended in each Step of a healthy PPO run on CartPole.
+CARTPOLE = (
+    24, 28, 34, 51, 47, 65, 79, 146, 178, 161, 246, 113, 265, 260, 159, 235, 405, 479, 289, 126,
+    342, 307, 180, 232, 197, 208, 137, 161,
+)  # fmt: skip
+
+
+def test_what_chance_makes_of_the_highest_of_many_is_no_fall() -> None:
+    takens = np.arange(1.0, len(CARTPOLE) + 1.0)
+    noisy = Blocks.filled(takens, np.array(CARTPOLE, dtype=np.float64), apart=True).course()
+    assert noisy.kept < 0.4  # by its share alone it would be lost
+    assert not noisy.fell
+    lost = np.array([*CARTPOLE[:20], *[20.0] * 8])
+    assert Blocks.filled(takens, lost, apart=True).course().fell
+
+
+def test_a_score_that_was_gained_and_lost_is_told_as_lost() -> None:
+    rise = np.linspace(0.0, 100.0, 40).tolist()
+    how = standing(window_of(eval__return_mean=[*rise, *level(0.0, 40)]))
+    assert how.learned == "no"
+    assert how.sentence.endswith("what it had learned is lost")

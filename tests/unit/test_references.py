@@ -51,7 +51,7 @@ def test_a_run_that_rose_to_a_random_policys_level_is_not_healthy(tmp_path: Path
     assert verdict.standing.learned == "yes"
     assert verdict.headline == "suspicious"
     (finding,) = [finding for finding in verdict.present if finding.rule == "D011"]
-    assert "ends at a random policy's" in finding.message
+    assert "ends near a random policy's" in finding.message
     good = judge(ForeignRun(pendulum(tmp_path / "good", -1490.0, -160.0)))
     assert good.headline == "healthy"
     assert "of the way from a random policy (-1,256)" in good.to_json()["reference"]

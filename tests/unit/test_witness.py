@@ -102,6 +102,28 @@ def test_a_position_that_is_paid_by_how_a_price_moves_is_an_effect() -> None:
     assert found.lag == 0.0
 
 
+def test_actions_that_never_vary_say_nothing() -> None:
+    world, witness = Point(), Witness()
+    for _ in range(STEPS):
+        seen = world.seen
+        reward, over = world.step(2.0)
+        witness.add(seen, np.array([[2.0]]), [reward], [over])
+    found = witness.ask()
+    assert found is not None
+    assert not {"environment.action_effect", "environment.action_lag"} & found.signals.keys()
+
+
+def test_an_action_that_is_paid_at_once_and_moves_late_comes_late() -> None:
+    world, witness, rng = Point(delay=4), Witness(), np.random.default_rng(1)
+    for _ in range(STEPS):
+        seen, action = world.seen, float(rng.normal())
+        _, over = world.step(action)
+        witness.add(seen, np.array([[action]]), [-(action**2) + seen[0, 0]], [over])
+    found = witness.ask()
+    assert found is not None
+    assert found.lag == 4.0
+
+
 def test_a_constant_reward_has_no_noise_to_speak_of() -> None:
     witness = Witness(2)
     for number in range(STEPS):

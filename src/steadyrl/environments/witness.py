@@ -29,6 +29,7 @@ LEAST_EFFECT = 0.02  # of what is left to explain: less is chance
 RIVALS = 0.2  # of the largest effect: the first lag with so much is when an action arrives
 NEIGHBOURS = 1024  # transitions among which the nearest is looked for
 REPEATED = 1e-12
+VARIES = 1e-6  # of an action's size: less is rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,8 @@ class Witness:
         if len(now) < FEWEST:
             return None
         effects = _effects(now, np.column_stack([later - now, rewards]), acts)
-        effects[0] = max(effects[0], _on_reward(now, later, acts[:, 0], rewards))
+        if float(effects.max()) < LEAST_EFFECT:  # nothing moves by an action; it may yet be paid
+            effects[0] = max(effects[0], _on_reward(now, later, acts[:, 0], rewards))
         effect = float(effects.max())
         arrives = np.flatnonzero(effects >= max(LEAST_EFFECT, RIVALS * effect))
         return Account(
@@ -160,6 +162,8 @@ def _effects(now: Floats, outcome: Floats, acts: Floats) -> Floats:
     # What the state explains to rounding has no rest that anything could explain.
     outcome = outcome[:, outcome.std(axis=0) > 1e-6]
     blocks = [_left(acts[:, lag], features) for lag in range(LAGS)]
+    if not max(float(block.std(axis=0).max()) for block in blocks) > VARIES * np.abs(acts).max():
+        return np.full(LAGS, math.nan)  # always the same, or the state's: no effect could be seen
     everything = np.column_stack(blocks)
     if not outcome.shape[1]:
         return np.zeros(LAGS)

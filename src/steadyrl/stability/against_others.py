@@ -20,7 +20,8 @@ def against_others(
     known = reference(config.environment.id, config.family, how.first, how.last)
     short = too_short(monitor.window, config)
     if known and known.at_random and monitor.window.ended and how.values >= FEWEST and not short:
-        monitor.tell_at_end("D011", f"the {how.score} ends at a random policy's: {known.sentence}")
+        ends = f"the {how.score} ends near a random policy's: {known.sentence}"
+        monitor.tell_at_end("D011", ends)
     return {
         "reference": known.sentence if known else "",
         "doubts": [*doubts, *short, *not_learned(how, known)],

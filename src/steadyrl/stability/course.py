@@ -235,6 +235,25 @@ class Course:
         return (self.final - self.start) / gained if gained > CLEAR * self.noise else math.nan
 
     @cached_property
+    def fell(self) -> bool:
+        """Whether the end stands below the best by more than chance makes of the highest of many.
+
+        By the chance that there is at the top and at the end: returns of a good policy are often
+        far noisier than those of the random one that a run begins with.
+        """
+        top, width = int(self.smooth.argmax()), self.ending
+        errors = self.errors
+        if self.independent:
+            bends = np.diff(self.means, 2, prepend=self.means[:1], append=self.means[-1:])
+            errors = np.maximum(errors, np.sqrt(_smoothed(bends**2, width) / 6.0))
+        high, last = errors[top : top + width], errors[-width:]
+        if not self.independent:
+            return self.best - self.final > CLEAR * math.hypot(high.max(), last.max())
+        chance = math.hypot(_error_of_mean(high), _error_of_mean(last))
+        few = 1.0 + FEW / len(self.means)
+        return self.best - self.final > CLEAR * few * chance
+
+    @cached_property
     def learned(self) -> Learned:
         """Whether it stands higher than it began, beyond chance."""
         if self.values < FEWEST:

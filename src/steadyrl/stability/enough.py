@@ -51,7 +51,7 @@ def not_learned(standing: Standing, known: Reference | None = None) -> list[str]
         return [f"the {standing.score} has {standing.values} values, {FEWEST} are needed"]
     if known is not None and known.at_random:
         return [
-            f"{amount(standing.last)} is about what a random policy gets ({amount(known.random)})"
+            f"{amount(standing.last)} is hardly more than a random policy gets: {known.sentence}"
         ]
     if standing.learned == "yes":
         return []

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from steadyrl.stability.detectors.observation_scale import RULE as D016
 from steadyrl.stability.rules import Case, Cause, Weight
+
+RATIO = "observation.scale_ratio"
 
 
 def weigh(case: Case) -> Weight:
@@ -12,6 +15,9 @@ def weigh(case: Case) -> Weight:
         return Weight(0.0)
     if case.setting("normalize_observations"):
         return Weight(0.1, (finding.message,), ("observations are normalised",))
+    if case.window.first(RATIO) < D016.limits["ratio"]:
+        late = "while the policy was random, components spread alike: what it does came first"
+        return Weight(0.4, (finding.message,), (late,))
     reasons = [finding.message, "they are not normalised"]
     first = case.asked("Q506", "gradient.first_layer_share")
     if first > 0.9:
@@ -39,7 +45,7 @@ CAUSE = Cause(
         "D109",
     ),
     evidence_for="A large ratio between the spreads of components, without normalisation.",
-    evidence_against="normalize_observations is on.",
+    evidence_against="normalize_observations is on; components that spread alike at first.",
     would_decide="A fork with normalize_observations = true.",
     remedies=("R310",),
     weigh=weigh,

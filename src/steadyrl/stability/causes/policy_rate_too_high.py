@@ -15,7 +15,8 @@ def weigh(case: Case) -> Weight:
         return Weight(0.0)
     reasons, against, confidence = [], [], 0.3
     usual = usual_rates(case.config)[1]
-    first = case.window.latest("policy.kl_first_epoch")
+    # The highest: a policy that jumped off for good moves no more.
+    first = case.window.highest("policy.kl_first_epoch")
     if first > FIRST_KL:
         reasons.append(f"the first epoch alone moves the policy by {first:.3g} nats")
         confidence += 0.2

@@ -12,10 +12,10 @@ EFFECT = "environment.action_effect"
 
 
 def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
-    """The first looks, while the policy is most random, find no effect; nor has anybody learned."""
+    """No look ever found an effect, nor has anybody learned."""
     if window.count(EFFECT) < limits["looks"]:
         return None
-    effect = window.first(EFFECT)
+    effect = window.highest(EFFECT)
     if not effect < limits["effect"] or learned(window) == "yes":
         return None
     return Sighting(

@@ -83,7 +83,7 @@ def _of_episodes(window: Window, limits: Mapping[str, float]) -> Sighting | None
     lost = (course.best - course.means[-many:]) / gained
     if not (lost[-recent:] > limits["lost"]).all():
         return None
-    held = bool((lost > limits["lost"]).all())
+    held = bool((lost > limits["lost"]).all()) and course.fell
     return _sighting(
         called(window, name), name, course.start, course.best, float(course.means[-1]), severe=held
     )
@@ -98,7 +98,7 @@ def _at_the_end(window: Window, limits: Mapping[str, float]) -> Sighting | None:
             continue
         if course.kept < 1.0 - limits["lost"]:
             # Evaluations that hold while training episodes fall are worth a warning.
-            severe = name == judged_by
+            severe = name == judged_by and course.fell
             return _sighting(
                 called(window, name), name, course.start, course.best, course.final, severe=severe
             )
