@@ -6,7 +6,7 @@ answer; where none was named there is no answer. Answers come from runs that oth
 made (fault_bench.py, foreign_faults.py) and from public runs with a file of labels that has a
 column `causes` (ids, separated by blanks; empty where the reader named none that we have).
 
-The map is fitted on development runs (the fault bench's own, seeds below 500 of the others, the
+The map is fitted on development runs (the fault bench's own, seeds below 800 of the others, the
 development half of public runs) and judged on the rest. It is shrunk towards what was said by
 PRIOR answers per band: few runs move it little. --write puts it into the package, if there were
 enough answers to fit it on.
@@ -92,8 +92,7 @@ def of_strangers_faults(folder: Path) -> Iterator[Answer]:
         task = next(t for t in foreign_faults.TASKS if name.startswith(f"{t}-"))
         fault = faults.get((task, name.removeprefix(f"{task}-")))
         case = foreign_faults.Case(task, int(seed), fault)
-        aside = fault is not None and fault.aside
-        development = int(seed) < foreign_faults.UNSEEN and not aside
+        development = int(seed) < foreign_faults.UNSEEN
         for kind, look in foreign_faults.WAYS.items():
             verdict = look(folder, case)
             wanted = fault.causes if fault else ()
