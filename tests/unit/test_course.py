@@ -9,7 +9,8 @@ import pytest
 
 from steadyrl.core.records import Finding, Step
 from steadyrl.core.traits import ENV_STEPS
-from steadyrl.stability.course import FEWEST, MOST, Blocks, Course
+from steadyrl.stability.blocks import MOST, Blocks
+from steadyrl.stability.course import FEWEST, Course
 from steadyrl.stability.detectors import DEFAULT
 from steadyrl.stability.score import score_of
 from steadyrl.stability.standing import learned, passed, standing
@@ -201,3 +202,13 @@ def test_a_score_that_was_gained_and_lost_is_told_as_lost() -> None:
     how = standing(window_of(eval__return_mean=[*rise, *level(0.0, 40)]))
     assert how.learned == "no"
     assert how.sentence.endswith("what it had learned is lost")
+
+
+def test_a_gain_far_below_the_spread_of_episodes_is_hardly_one() -> None:
+    returns = np.concatenate([NOISE[:10_000], NOISE[:10_000] + 0.2])
+    takens = np.arange(1.0, len(returns) + 1.0)
+    course = Blocks.filled(takens, returns, apart=True).course()
+    assert course.final - course.start > 3.0 * course.noise  # certain, and next to nothing
+    assert course.learned == "cannot tell"
+    more = Blocks.filled(takens, returns + np.repeat([0.0, 0.6], 10_000), apart=True).course()
+    assert more.learned == "yes"

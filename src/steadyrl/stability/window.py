@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from steadyrl.core.coarsen import Columns
 from steadyrl.core.records import Step
 from steadyrl.maths.robust import median
-from steadyrl.stability.course import Blocks, Course
+from steadyrl.stability.blocks import Blocks
+from steadyrl.stability.course import Course
 
 SPAN = 256
 EARLY = 5  # values that make up a signal's beginning
