@@ -20,7 +20,7 @@ from steadyrl.stability.limits import SETS
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.prescribe import prescriptions
 from steadyrl.stability.rules import Case
-from steadyrl.stability.standing import OF_THE_RETURN, passed, standing
+from steadyrl.stability.standing import passed, standing
 from steadyrl.stability.window import Window
 from steadyrl.store.foreign.finding import is_own
 from steadyrl.store.lock import WriterLock
@@ -216,12 +216,11 @@ def _judged(
         said["doubts"] = [*said["doubts"], *not_learned(how)]  # silence is not health
     gone = _passed(monitor, said["status"])
     window.ended = False
-    # What another program's run has left behind needs no cause: it stands well in spite of it.
-    theirs = isinstance(config, ForeignConfig)
-    diagnoses = monitor.diagnose(probes, without=gone if theirs else gone & OF_THE_RETURN)
+    # What a run has left behind needs no cause: it stands well in spite of it.
+    diagnoses = monitor.diagnose(probes, without=gone)
     findings = [f for f in monitor.findings if f.concerns == "training"]
     causes = [d for d in diagnoses if d.concerns == "training"]
-    present = [f for f in findings if not (theirs and f.rule in gone)]
+    present = [f for f in findings if f.rule not in gone]
     case = Case(findings=present, window=window, config=config, probes=probes)
     verdict = Verdict(
         findings=findings,
@@ -255,7 +254,8 @@ def _passed(monitor: Monitor, status: str) -> set[str]:
     if not monitor.window.ended or status not in UNDISTURBED:
         return set()
     theirs = isinstance(monitor.config, ForeignConfig)
-    gone = passed(monitor.detectors, monitor.findings, monitor.window, foreign=theirs)
+    rules = [rule for rule in monitor.detectors if rule.concerns == "training"]
+    gone = passed(rules, monitor.findings, monitor.window, foreign=theirs)
     return gone - monitor.certain
 
 

@@ -81,7 +81,7 @@ def test_a_report_says_why_it_cannot_tell_and_what_is_damaged(tmp_path: Path) ->
 
 
 def test_a_finding_without_a_known_cause_comes_with_what_would_decide(tmp_path: Path) -> None:
-    run = recorded(tmp_path / "run", trace(), found("D006", "warning"))
+    run = recorded(tmp_path / "run", trace(eval__return_mean=-100.0), found("D006", "warning"))
     wanted = judge(run).undecided
     assert wanted
     assert shown(run)["undecided"] == list(wanted)

@@ -237,3 +237,13 @@ def test_what_a_run_has_left_behind_is_told_and_no_cause_is_named_for_it(tmp_pat
     assert verdict.headline == "recovered"
     assert "D102" in verdict.passed
     assert [diagnosis.cause for diagnosis in verdict.diagnoses] == []
+
+
+def test_a_run_of_ours_that_recovered_is_given_no_cause_either(tmp_path: Path) -> None:
+    rising = [-1500.0 + 20.0 * i for i in range(60)]
+    ratios = [400.0 if 20 <= i < 40 else 8.0 for i in range(60)]
+    steps = trace(eval__return_mean=rising, observation__scale_ratio=ratios)
+    verdict = judge(recorded(tmp_path / "run", steps))
+    assert "D016" in verdict.passed
+    assert verdict.headline == "recovered"
+    assert verdict.diagnoses == []
