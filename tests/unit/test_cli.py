@@ -176,16 +176,6 @@ def test_help_on_a_config_lists_every_setting_with_its_value(capsys: Output) -> 
     assert "--environment.count 1" in shown
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["presets"], ["schema"], ["signals"]])
-def test_commands_that_only_read_do_not_import_torch(arguments: list[str]) -> None:
-    script = (
-        "import sys; from steadyrl.cli.main import main; "
-        f"main({arguments!r}); sys.exit('torch' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr
-
-
 def test_lists_and_schemas_are_json_when_asked(capsys: Output) -> None:
     assert main(["presets", "--json"]) == 0
     assert "ddpg/stage1" in json.loads(capsys.readouterr().out)

@@ -94,6 +94,20 @@ class Settings(BaseModel):
         """A copy with the dotted names set to new values, validated as a whole."""
         return type(self).parse(with_overrides(type(self), self.plain(), changes))
 
+    @classmethod
+    def changes_when(cls, name: str) -> Changes:
+        """When the setting of this dotted name may become another; free names by their mapping."""
+        head, _, rest = name.partition(".")
+        field = cls.model_fields.get(head)
+        if field is None:
+            return "live"
+        group = group_of(cls, head)
+        if rest and group is not None:
+            return group.changes_when(rest)
+        extra = field.json_schema_extra
+        when: Any = extra.get("changes", "live") if isinstance(extra, dict) else "live"
+        return cast(Changes, when)
+
 
 C = TypeVar("C", bound=Settings)
 
@@ -117,7 +131,7 @@ class LiveConfig(Generic[C]):
 
         `anew`: training stands at its very beginning, where it may be whatever a fork may change.
         """
-        when = changes_when(type(self._now), name)
+        when = self._now.changes_when(name)
         if when == "start" or (when == "fork" and not anew):
             raise ConfigError(f"{name} cannot change while training: it may only {_WORDS[when]}.")
         before = dict(flatten(self._now.plain())).get(name)
@@ -192,24 +206,10 @@ def _counts(model: type[Settings], name: str) -> bool:
 _WORDS = {"fork": "change where a run forks from a checkpoint", "start": "be set at the start"}
 
 
-def changes_when(model: type[Settings], name: str) -> Changes:
-    """When the setting of this dotted name may become another; free names go by their mapping."""
-    head, _, rest = name.partition(".")
-    field = model.model_fields.get(head)
-    if field is None:
-        return "live"
-    group = group_of(model, head)
-    if rest and group is not None:
-        return changes_when(group, rest)
-    extra = field.json_schema_extra
-    when: Any = extra.get("changes", "live") if isinstance(extra, dict) else "live"
-    return cast(Changes, when)
-
-
 def refuse_at_a_fork(model: type[Settings], names: Iterable[str]) -> None:
     """What can only be set at the start is no experiment with what was learned before."""
     for name in names:
-        if changes_when(model, name) == "start":
+        if model.changes_when(name) == "start":
             raise ConfigError(
                 f"{name} cannot change where a run forks: it may only {_WORDS['start']}. Train "
                 "the changed config from its beginning."
@@ -252,5 +252,5 @@ def leaves(model: type[Settings], prefix: str = "") -> Iterator[Leaf]:
             needed=needed,
             kind=kind,
             allowed=", ".join(bounds),
-            changes=changes_when(model, name),
+            changes=model.changes_when(name),
         )

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from steadyrl.core.traits import Score
+
 FINAL_SHARE = 0.1
 FEWEST = 3
 
@@ -18,6 +20,14 @@ def final_mean(values: Sequence[float]) -> float:
 def first_mean(values: Sequence[float]) -> float:
     """The mean of a beginning of the same length."""
     return float(np.mean(values[: _count(values)])) if len(values) else float("nan")
+
+
+def final_score(score: Score, values: Sequence[float]) -> float:
+    """The end of a score's values, higher always better; NaN if there are none."""
+    if not len(values):
+        return float("nan")
+    end = final_mean(values) if score.last is None else float(np.median(values[-score.last :]))
+    return score.rank(end)
 
 
 def _count(values: Sequence[float]) -> int:

@@ -153,6 +153,11 @@ class RunConfig(Settings):
         return str(self.value_of("environment.id") or "unknown")
 
     @property
+    def plays_atari(self) -> bool:
+        """Whether it learns one of ALE's games, whose images come divided by 255."""
+        return self.task.startswith(ATARI)
+
+    @property
     def recorded_by(self) -> str:
         """The program that recorded the run, if it was another."""
         return ""

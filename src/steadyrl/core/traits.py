@@ -6,13 +6,9 @@ the unit a run counts in; experiments compare runs by their score.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
-
-import numpy as np
-
-from steadyrl.core.final import final_mean
 
 Trait = Literal[
     "acts",
@@ -75,13 +71,6 @@ class Score:
     def rank(self, value: float) -> float:
         """The value, or its negative where lower is better: the higher the better."""
         return value if self.higher_is_better else -value
-
-    def final(self, values: Sequence[float]) -> float:
-        """The end of these values, higher always better; NaN if there are none."""
-        if not len(values):
-            return float("nan")
-        end = final_mean(values) if self.last is None else float(np.median(values[-self.last :]))
-        return self.rank(end)
 
 
 RETURN = Score("return", "eval.return_mean")

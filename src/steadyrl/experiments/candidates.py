@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from steadyrl.core.config import changes_when
 from steadyrl.core.run_config import RunConfig
 from steadyrl.core.seeding import derived_seed
 from steadyrl.experiments.proof import changes_the_task, improves, measure_for
@@ -45,7 +44,7 @@ def candidates_for(judged: Judged) -> list[Candidate]:
             _add(found, identity, f"{diagnosis.cause} {diagnosis.name}", config, window)
     found = found[: config.remedies_tried]
     # From where the others begin, if other randomness can begin there.
-    fixed = changes_when(type(config), "seed") == "start"
+    fixed = config.changes_when("seed") == "start"
     restart = fixed or all(candidate.restart for candidate in found)
     generator = np.random.default_rng(derived_seed(config.seed, "random fix"))
     for identity in generator.permutation(sorted(REMEDIES)):

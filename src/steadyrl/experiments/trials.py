@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from steadyrl.core.errors import TrainingDiverged
-from steadyrl.core.final import final_mean
+from steadyrl.core.final import final_mean, final_score
 from steadyrl.core.numbers import amount
 from steadyrl.core.records import Finding
 from steadyrl.core.run_config import RunConfig
@@ -127,7 +127,7 @@ def read_outcome(name: str, path: Path) -> Outcome:
     def measured(signal: str) -> list[float]:
         return [step.signals[signal] for step in own if signal in step.signals]
 
-    finals = {score: score.final(measured(score.signal)) for score in store.config.scores}
+    finals = {score: final_score(score, measured(score.signal)) for score in store.config.scores}
     score = next((score for score in finals if math.isfinite(finals[score])), RETURN)
     return Outcome(
         name=name,

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from steadyrl.core.foreign_config import ForeignConfig
 from steadyrl.stability.course import FEWEST
 from steadyrl.stability.enough import not_learned, too_short
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.references import reference
 from steadyrl.stability.standing import Standing
+
+if TYPE_CHECKING:
+    from steadyrl.core.foreign_config import ForeignConfig
 
 
 def against_others(

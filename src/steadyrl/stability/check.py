@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from steadyrl.core.records import Severity
-from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.checks import CHECKS
 from steadyrl.stability.rules import Check
+
+if TYPE_CHECKING:
+    from steadyrl.core.run_config import RunConfig
 
 
 @dataclass(frozen=True, slots=True)

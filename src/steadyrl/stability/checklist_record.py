@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from steadyrl.core.records import Finding, Step
-from steadyrl.core.run_config import RunConfig
 from steadyrl.maths.robust import Floats
+
+if TYPE_CHECKING:
+    from steadyrl.core.run_config import RunConfig
 
 Phase = Literal["before", "early", "middle", "late"]
 

@@ -9,16 +9,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from steadyrl.core.numbers import amount
 from steadyrl.core.records import Finding, Step
-from steadyrl.core.run_config import RunConfig
 from steadyrl.maths.robust import Floats, median, trend
 from steadyrl.stability.check import check_config
 from steadyrl.stability.checklist_record import NOT_REACHED, Answer, Ask, Item, Phase, Record
 from steadyrl.stability.language_checklist import LANGUAGE_ITEMS
+
+if TYPE_CHECKING:
+    from steadyrl.core.run_config import RunConfig
 
 PHASES: tuple[Phase, ...] = ("before", "early", "middle", "late")
 # Shares of the budget at which a phase begins and ends.

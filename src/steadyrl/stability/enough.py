@@ -7,15 +7,18 @@ a run that ended before that, or whose record is full of holes, nobody can say t
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from steadyrl.core.numbers import amount
-from steadyrl.core.run_config import RunConfig
 from steadyrl.core.traits import ENV_STEPS
 from steadyrl.stability.course import FEWEST
 from steadyrl.stability.references import Reference
 from steadyrl.stability.rules import Detector
 from steadyrl.stability.standing import Standing
 from steadyrl.stability.window import Window
+
+if TYPE_CHECKING:
+    from steadyrl.core.run_config import RunConfig
 
 ENOUGH = 10  # values that a rule about training has had to look at
 FEWEST_TAKEN = 2000  # env steps of a run of which anything is said

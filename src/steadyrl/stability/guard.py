@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from steadyrl.core.config import changes_when
 from steadyrl.core.records import Diagnosis
-from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.remedies import REMEDIES
 from steadyrl.stability.rules import Remedy
 from steadyrl.stability.window import Window
+
+if TYPE_CHECKING:
+    from steadyrl.core.run_config import RunConfig
 
 MAX_ACTIONS = 3
 LIKELY_ENOUGH = 0.75  # of a cause, to begin anew though nothing severe was found
@@ -71,8 +72,8 @@ def choose_action(
 
 def _within_reach(config: RunConfig, names: Iterable[str]) -> bool:
     """Networks of another shape a trainer that is under way cannot be given."""
-    return all(changes_when(type(config), name) != "start" for name in names)
+    return all(config.changes_when(name) != "start" for name in names)
 
 
 def _begins_anew(remedy: Remedy, config: RunConfig, names: Iterable[str]) -> bool:
-    return remedy.restart or any(changes_when(type(config), name) == "fork" for name in names)
+    return remedy.restart or any(config.changes_when(name) == "fork" for name in names)

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 from steadyrl.core.choices import Limits
-from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.detectors import DEFAULT, OPTIONAL
 from steadyrl.stability.rules import Detector
+
+if TYPE_CHECKING:
+    from steadyrl.core.run_config import RunConfig
 
 SETS: Mapping[Limits, Mapping[str, Mapping[str, float]]] = {
     "relative": {},

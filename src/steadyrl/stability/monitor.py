@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from steadyrl.core.foreign_config import ForeignConfig
 from steadyrl.core.records import SEVERITIES, Diagnosis, Evidence, Finding, Step
-from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.diagnose import explain_findings
 from steadyrl.stability.limits import detectors_of
 from steadyrl.stability.rules import Case, Detector, Sighting, concerned, of_another_kind
 from steadyrl.stability.window import Window
+
+if TYPE_CHECKING:
+    from steadyrl.core.run_config import RunConfig
 
 
 class Monitor:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from steadyrl.core.catalogue import CATALOGUE
 from steadyrl.core.foreign_config import as_ours
 from steadyrl.core.records import Diagnosis, told_change
-from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.remedies import REMEDIES
 from steadyrl.stability.window import Window
+
+if TYPE_CHECKING:
+    from steadyrl.core.run_config import RunConfig
 
 
 def prescriptions(

@@ -15,9 +15,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from typing import TYPE_CHECKING
 
-from steadyrl.core.choices import Family
 from steadyrl.core.numbers import amount
+
+if TYPE_CHECKING:
+    from steadyrl.core.choices import Family
 
 SOURCE = "SB3 zoo"
 RANDOM: Mapping[str, float] = {

@@ -11,14 +11,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from steadyrl.core.config import changes_when
 from steadyrl.core.records import Concern, Evidence, Finding, Severity, Step
-from steadyrl.core.run_config import RunConfig
-from steadyrl.core.traits import Trait
 from steadyrl.stability.bands import Bands
 from steadyrl.stability.window import Window
+
+if TYPE_CHECKING:
+    from steadyrl.core.run_config import RunConfig
+    from steadyrl.core.traits import Trait
 
 # What only such algorithms record: of a run of which nothing else is known, it tells the kind.
 SIGNS: Mapping[Trait, str] = {"language": "language.", "cloning": "bc.", "trust_region": "trpo."}
@@ -188,7 +189,7 @@ class Remedy:
 
     def restarts(self, config: RunConfig, changes: Iterable[str]) -> bool:
         """Whether the changes must be tried from the beginning."""
-        return self.restart or any(changes_when(type(config), n) == "start" for n in changes)
+        return self.restart or any(config.changes_when(n) == "start" for n in changes)
 
 
 @dataclass(frozen=True, kw_only=True)

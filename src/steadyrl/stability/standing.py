@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steadyrl.core.numbers import amount
 from steadyrl.core.records import Finding, number_to_json
-from steadyrl.core.traits import Unit
 from steadyrl.stability.course import FEWEST, Course, Dip, Learned
 from steadyrl.stability.rewards import CLEARLY, accuracy_gained
 from steadyrl.stability.rules import Detector
 from steadyrl.stability.score import called, score_of
 from steadyrl.stability.window import SCORES, TRAINING_RETURN, Window
+
+if TYPE_CHECKING:
+    from steadyrl.core.traits import Unit
 
 RUNNING = 100  # episodes whose mean programs log
 SPANS = 3.0  # so many of which a record must be long, or else the rise be FAR beyond chance

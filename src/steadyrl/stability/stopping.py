@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from steadyrl.core.run_config import RunConfig
+from typing import TYPE_CHECKING
+
 from steadyrl.stability.window import Window
+
+if TYPE_CHECKING:
+    from steadyrl.core.run_config import RunConfig
 
 
 def reason_to_stop(window: Window, config: RunConfig) -> str | None:

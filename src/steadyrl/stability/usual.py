@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from steadyrl.core.run_config import RunConfig
+if TYPE_CHECKING:
+    from steadyrl.core.run_config import RunConfig
 
 Range = tuple[float, float]
 

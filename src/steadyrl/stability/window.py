@@ -9,16 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steadyrl.core.coarsen import Columns
 from steadyrl.core.records import Step
 from steadyrl.maths.robust import median
 from steadyrl.stability.blocks import Blocks
 from steadyrl.stability.course import Course
+
+if TYPE_CHECKING:
+    from steadyrl.core.coarsen import Columns
 
 SPAN = 256
 EARLY = 5  # values that make up a signal's beginning

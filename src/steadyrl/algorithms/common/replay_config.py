@@ -7,7 +7,6 @@ from typing import Literal, Self
 from pydantic import model_validator
 
 from steadyrl.core.config import Settings, setting
-from steadyrl.experience.aged import AgedExperience, Limits
 
 
 class ReplayConfig(Settings):
@@ -58,24 +57,15 @@ class ReplayConfig(Settings):
             )
         return self
 
-    def make(self) -> AgedExperience:
-        """An empty buffer."""
-        return AgedExperience(
-            max(self.capacity, self.capacity_first or 0),
-            alpha=self.exponent,
-            beta=self.beta,
-        )
-
     @property
     def exponent(self) -> float:
         """How far priorities count: not at all if draws are to be even."""
         return 0.0 if self.priority == "uniform" else self.alpha
 
-    def limits(self, progress: float) -> Limits:
-        """What may be drawn when this share of the budget is used."""
+    def capacity_at(self, progress: float) -> int:
+        """Items kept when this share of the budget is used."""
         early = self.capacity_first is not None and progress < self.capacity_from
-        capacity = self.capacity_first if early and self.capacity_first else self.capacity
-        return Limits(capacity, self.staleness, self.reuse)
+        return self.capacity_first if early and self.capacity_first else self.capacity
 
     def wanted(self, fresh: int) -> int:
         """Items to draw beside so many fresh ones."""

@@ -1,4 +1,4 @@
-"""What both kinds of experience replay tell of themselves."""
+"""What both kinds of experience replay share, and what they tell of themselves."""
 
 from __future__ import annotations
 
@@ -12,11 +12,22 @@ from numpy.typing import NDArray
 
 from steadyrl.algorithms.common.replay_config import ReplayConfig
 from steadyrl.core.errors import ConfigError
-from steadyrl.experience.aged import AgedExperience
+from steadyrl.experience.aged import AgedExperience, Limits
 from steadyrl.maths.off_policy import effective_share
 
 Array = NDArray[Any]
 LOGGER = logging.getLogger("steadyrl")
+
+
+def empty_buffer(settings: ReplayConfig) -> AgedExperience:
+    """Room for as much as is ever kept."""
+    room = max(settings.capacity, settings.capacity_first or 0)
+    return AgedExperience(room, alpha=settings.exponent, beta=settings.beta)
+
+
+def limits_at(settings: ReplayConfig, progress: float) -> Limits:
+    """What may be drawn when this share of the budget is used."""
+    return Limits(settings.capacity_at(progress), settings.staleness, settings.reuse)
 
 
 def suit(experience: AgedExperience, settings: ReplayConfig, mask: tuple[int, ...]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from steadyrl.algorithms.common.replaying import empty_buffer
 from steadyrl.algorithms.common.state import Stateful
 from steadyrl.algorithms.language.config import LanguageConfig, ProblemsConfig
 from steadyrl.core.errors import ConfigError
@@ -78,7 +79,9 @@ class LanguageLearner(Stateful):
         self.skipped = 0  # optimiser steps whose gradient was no number
         self.generated = self.trained = 0  # completions made, and those that gradients went through
         self.seconds = 0.0
-        self.experience: AgedExperience | None = config.replay.make() if config.replays else None
+        self.experience: AgedExperience | None = (
+            empty_buffer(config.replay) if config.replays else None
+        )
 
     @cached_property
     def longest_prompt(self) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from steadyrl.algorithms.common.replaying import announce, effective_by_age, suit
+from steadyrl.algorithms.common.replaying import announce, effective_by_age, limits_at, suit
 from steadyrl.algorithms.language.batch import Age, Batch
 from steadyrl.algorithms.language.config import LanguageConfig
 from steadyrl.algorithms.language.learner import LanguageLearner
@@ -64,7 +64,7 @@ def recall(learner: LanguageLearner, config: LanguageConfig, progress: float) ->
     """Items from the buffer, read again; None while it holds too few."""
     experience, settings, now = learner.experience, config.replay, learner.updates
     assert experience is not None
-    limits = settings.limits(progress)
+    limits = limits_at(settings, progress)
     suit(experience, settings, (config.samples_per_prompt, config.problems.max_new_tokens))
     experience.retire(now, limits)
     if len(experience) < settings.minimum:

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from steadyrl.algorithms.common.replaying import announce, effective_by_age, suit
+from steadyrl.algorithms.common.replaying import announce, effective_by_age, limits_at, suit
 from steadyrl.algorithms.on_policy.config import PPOConfig
 from steadyrl.algorithms.on_policy.learner import OnPolicyLearner
 from steadyrl.experience.aged import AgedExperience, Drawn
@@ -34,7 +34,7 @@ def with_aged(
     """Fresh samples and old ones, and what the buffer looks like; it takes the fresh ones in."""
     experience, settings = learner.experience, config.replay
     assert experience is not None
-    limits, now = settings.limits(progress), learner.updates
+    limits, now = limits_at(settings, progress), learner.updates
     gained = fresh.advantages.cpu().numpy().reshape(rollout.length, rollout.copies)
     new = segments_of(rollout, gained, settings.segment_length)
     suit(experience, settings, (settings.segment_length,))

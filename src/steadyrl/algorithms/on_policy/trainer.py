@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TypeVar
 
 import torch
 
+from steadyrl.algorithms.common.replaying import empty_buffer
 from steadyrl.algorithms.common.training import Training, in_environments
 from steadyrl.algorithms.on_policy import closer_look
 from steadyrl.algorithms.on_policy.config import OnPolicyConfig, PPOConfig
@@ -25,7 +27,8 @@ C = TypeVar("C", bound=OnPolicyConfig)
 
 def prepare_ppo(config: PPOConfig, device: torch.device) -> Training:
     """A PPO run at its beginning."""
-    return _prepare(config, device, train_ppo, config.replay.make if config.replays else None)
+    buffer = partial(empty_buffer, config.replay) if config.replays else None
+    return _prepare(config, device, train_ppo, buffer)
 
 
 def prepare_trpo(config: TRPOConfig, device: torch.device) -> Training:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
-from steadyrl.core.run_config import RunConfig
 from steadyrl.maths.horizon import horizon
 from steadyrl.stability.rules import Check, Sighting
+
+if TYPE_CHECKING:
+    from steadyrl.core.run_config import RunConfig
 
 
 def check(config: RunConfig) -> Sighting | None:

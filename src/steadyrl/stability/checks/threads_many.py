@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
-from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Check, Sighting
+
+if TYPE_CHECKING:
+    from steadyrl.core.run_config import RunConfig
 
 
 def check(config: RunConfig) -> Sighting | None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from steadyrl.core.run_config import RunConfig
+from typing import TYPE_CHECKING
+
 from steadyrl.stability.rules import Check, Sighting
+
+if TYPE_CHECKING:
+    from steadyrl.core.run_config import RunConfig
 
 
 def check(config: RunConfig) -> Sighting | None:

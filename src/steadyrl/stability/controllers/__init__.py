@@ -8,11 +8,14 @@ same ones again.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.controllers import kl_weight, plateau, reuse, trust_region
 from steadyrl.stability.controllers.adjustment import Adjustment as Adjustment
 from steadyrl.stability.window import Window
+
+if TYPE_CHECKING:
+    from steadyrl.core.run_config import RunConfig
 
 CONTROLLERS: tuple[Callable[[Window, RunConfig], Adjustment | None], ...] = (
     trust_region.adjust,

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from steadyrl.core.run_config import RunConfig
+from typing import TYPE_CHECKING
+
 from steadyrl.stability.controllers.adjustment import Adjustment
 from steadyrl.stability.window import Window
+
+if TYPE_CHECKING:
+    from steadyrl.core.run_config import RunConfig
 
 DISTANCE = "language.reference_kl"
 FAR, NEAR = 2.0, 0.5  # of the target

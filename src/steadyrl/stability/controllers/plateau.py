@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.controllers.adjustment import Adjustment
 from steadyrl.stability.score import objective
 from steadyrl.stability.window import Window
+
+if TYPE_CHECKING:
+    from steadyrl.core.run_config import RunConfig
 
 RATE = "setting.learning_rate"
 

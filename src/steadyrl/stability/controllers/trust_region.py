@@ -5,9 +5,13 @@ It cannot mend a wrong direction, but it ends a row of steps that are too long.
 
 from __future__ import annotations
 
-from steadyrl.core.run_config import RunConfig
+from typing import TYPE_CHECKING
+
 from steadyrl.stability.controllers.adjustment import Adjustment
 from steadyrl.stability.window import Window
+
+if TYPE_CHECKING:
+    from steadyrl.core.run_config import RunConfig
 
 
 def adjust(window: Window, config: RunConfig) -> Adjustment | None:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from steadyrl.core.run_config import ATARI, RunConfig
 from steadyrl.stability.rules import Remedy
 from steadyrl.stability.window import Window
+
+if TYPE_CHECKING:
+    from steadyrl.core.run_config import RunConfig
 
 
 def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
     """On, unless it is already."""
-    images = config.task.startswith(ATARI)  # divided by 255 already
     off = not config.value_of("normalize_observations")
-    return {"normalize_observations": True} if off and not images else None
+    return {"normalize_observations": True} if off and not config.plays_atari else None
 
 
 REMEDY = Remedy(

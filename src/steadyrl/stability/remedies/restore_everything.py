@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.rules import Remedy
 from steadyrl.stability.window import Window
+
+if TYPE_CHECKING:
+    from steadyrl.core.run_config import RunConfig
 
 
 def propose(config: RunConfig, window: Window) -> Mapping[str, Any] | None:
