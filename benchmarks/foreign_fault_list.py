@@ -70,7 +70,7 @@ class Fault:
         return self.name in ASIDE
 
 
-CONTRIB = ("TQC", "QRDQN")  # of sb3-contrib: left out where it is not installed
+CONTRIB = ("TQC", "QRDQN")  # of sb3-contrib: left out, aloud, without it
 TASKS = {
     "ppo-cartpole": Task("PPO", "CartPole-v1", 28_672, {**ON_POLICY, "ent_coef": 0.0}, envs=8),
     "ppo-acrobot": Task("PPO", "Acrobot-v1", 32_768, {**ON_POLICY, "ent_coef": 0.0}, envs=8),

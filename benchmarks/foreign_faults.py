@@ -204,6 +204,17 @@ def score(
     }
 
 
+def tasks_there() -> list[str]:
+    """The tasks whose algorithm is installed; says aloud which are left out."""
+    if find_spec("sb3_contrib") is not None:
+        return list(TASKS)
+    left_out = [name for name, task in TASKS.items() if task.algorithm in CONTRIB]
+    sys.stderr.write(
+        f"left out: {', '.join(left_out)}: sb3-contrib is not installed (pip install sb3-contrib)\n"
+    )
+    return [name for name in TASKS if name not in left_out]
+
+
 def main() -> None:
     """Make the runs, judge them, keep the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -218,8 +229,7 @@ def main() -> None:
     arguments = parser.parse_args()
     seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
     healthy = range(arguments.first_seed, arguments.first_seed + arguments.healthy_seeds)
-    contrib = find_spec("sb3_contrib") is not None
-    tasks = [name for name, task in TASKS.items() if contrib or task.algorithm not in CONTRIB]
+    tasks = tasks_there()
     cases = [Case(task, seed) for task in tasks for seed in healthy]
     cases += [Case(f.task, seed, f) for f in FAULTS if f.task in tasks for seed in seeds]
     missing = [c for c in cases if not (arguments.output / c.name / "done.json").exists()]
@@ -239,6 +249,7 @@ def main() -> None:
     }
     results = {
         "runs": len(cases),
+        "left_out": [name for name in TASKS if name not in tasks],
         "not_made": sorted(c.name for c in missing) if arguments.as_made else [],
         "effective": sum(c.fault is not None and c.name in short for c in cases),
         "latent": sorted(c.name for c in cases if c.fault and c.name not in short),
