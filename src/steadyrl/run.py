@@ -55,8 +55,9 @@ def train(
         return _followed(config)
     path = directory or Path("runs") / default_name(config)
     with _begun(path, config, numbered=numbered or directory is None) as (training, store):
-        store.append_event("started", 0, seed=config.seed, guard=guard, **made_with())
-        _save_beginning(training, store, step=0, good=True)
+        with store.begins():
+            store.append_event("started", 0, seed=config.seed, guard=guard, **made_with())
+            _save_beginning(training, store, step=0, good=True)
         return drive(training, store, guard=guard, observers=observers), store.path
 
 
@@ -116,12 +117,14 @@ def fork(
     state["config"] = {"now": config.plain(), "changes": []}
     with _begun(directory, config, state=state) as (training, store):
         told = {"source": str(source), "changes": dict(changes), "guard": guard}
-        store.append_event("forked", step, **told, **made_with())
-        # Its past is its parent's: detectors compare a run with itself, and must know how it was.
-        for past in parent.steps():
-            if past.index <= step:
-                store.append_step(past)
-        _save_beginning(training, store, step=step, good=parent.checkpoints.is_good(step))
+        with store.begins():
+            store.append_event("forked", step, **told, **made_with())
+            # Its past is its parent's: detectors compare a run with itself, and must know how it
+            # was.
+            for past in parent.steps():
+                if past.index <= step:
+                    store.append_step(past)
+            _save_beginning(training, store, step=step, good=parent.checkpoints.is_good(step))
         return drive(training, store, guard=guard, observers=observers)
 
 

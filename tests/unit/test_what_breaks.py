@@ -16,7 +16,7 @@ import pytest
 from steadyrl.algorithms.ddpg import ddpg
 from steadyrl.algorithms.ddpg.config import DDPGConfig
 from steadyrl.cli.folder import claimed_folder
-from steadyrl.core.errors import ConfigError, DiskError, OutOfMemory
+from steadyrl.core.errors import ConfigError, DiskError, OutOfMemory, StoreError
 from steadyrl.core.records import Step
 from steadyrl.experiments.verify_resume import compare_runs
 from steadyrl.judging import judge
@@ -24,6 +24,7 @@ from steadyrl.run import Observers, resume, train
 from steadyrl.store.files import JsonLines
 from steadyrl.store.reader import RunReader
 from steadyrl.store.tensorboard import TensorBoardMirror
+from steadyrl.store.writer import RunWriter
 
 Make = Callable[..., DDPGConfig]
 real_draw = ddpg.draw
@@ -65,10 +66,41 @@ def test_a_disk_that_takes_no_more_ends_the_run_and_resume_goes_on_exactly(
 
     said = _in_a_process(work)
     assert said.startswith("DiskError: cannot write")
-    assert "free some space, then resume the run" in said
+    assert "free some space, then try again" in said
     assert RunReader.open(tmp_path / "run").problems == []
     resume(tmp_path / "run")
     assert compare_runs(tmp_path / "unbroken", tmp_path / "run").differences == []
+
+
+def test_a_run_cut_off_before_its_first_checkpoint_can_be_started_again(
+    small_config: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = small_config()
+
+    def full(*_args: Any, **_more: Any) -> None:
+        raise DiskError("cannot write: No space left on device.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RunWriter, "save_checkpoint", full)
+        with pytest.raises(DiskError):
+            train(config, tmp_path / "run")
+    assert not (tmp_path / "run" / "config.yaml").exists()
+    train(config, tmp_path / "run")
+    train(config, tmp_path / "unbroken")
+    assert compare_runs(tmp_path / "unbroken", tmp_path / "run").differences == []
+    began = [e for e in RunReader.open(tmp_path / "run").events() if e["event"] == "started"]
+    assert len(began) == 1
+
+
+def test_a_record_without_checkpoints_is_not_overwritten(
+    small_config: Make, tmp_path: Path
+) -> None:
+    store = RunWriter.create(tmp_path / "watched", small_config())
+    store.append_step(Step(1, 10, 0.1, {"critic.loss": 1.0}))
+    store.close()
+    with pytest.raises(StoreError, match="there is a run here already"):
+        train(small_config(), tmp_path / "watched")
+    assert [step.index for step in RunReader.open(tmp_path / "watched").steps()] == [1]
 
 
 @pytest.mark.parametrize("how", ["removed", "moved away"])

@@ -30,7 +30,7 @@ def disk_errors(path: Path) -> Iterator[None]:
         reason = error.strerror or os.strerror(error.errno or 0)
         advice = "Choose another place, or mend this one."
         if error.errno in _FULL:
-            advice = "What was written before is intact: free some space, then resume the run."
+            advice = "What was written before is intact: free some space, then try again."
         raise DiskError(f"cannot write {path}: {reason}. {advice}") from None
 
 

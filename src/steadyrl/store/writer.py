@@ -6,12 +6,13 @@ JSONL is the truth; TensorBoard is a mirror of it, for those who have it.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from steadyrl.core.errors import StoreError
+from steadyrl.core.errors import DiskError, StoreError
 from steadyrl.core.records import RunSummary, Step
 from steadyrl.core.run_config import RunConfig
 from steadyrl.store.files import disk_errors, write_atomically
@@ -63,6 +64,22 @@ class RunWriter(RunReader):
         store = super().open(path)
         store._lock.acquire()
         return store
+
+    @contextmanager
+    def begins(self) -> Iterator[None]:
+        """Until the first checkpoint: if that cannot be written, the folder is free again.
+
+        There would be nothing to resume, and another start would be refused.
+        """
+        steps, events = self._steps.count(), self._events.count()
+        try:
+            yield
+        except BaseException:
+            with suppress(DiskError, OSError):  # why it cannot be written is told already
+                self._steps.keep_first(steps)
+                self._events.keep_first(events)
+                (self.path / "config.yaml").unlink(missing_ok=True)
+            raise
 
     def write_config(self, config: RunConfig) -> None:
         """The settings that the run is recorded under."""
