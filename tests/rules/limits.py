@@ -212,7 +212,7 @@ CASES = [
     Case("D010", "no reward", {**SHORT, "rollout.reward_mean": 0.0}),
     Case("D010", "steps earn something", {**SHORT, "rollout.reward_mean": 0.5}),
     Case("D015", "its evidence",
-         {"action.noise": 0.5, "eval.return_mean": 7.0, "rollout.return_mean": 3.0}, 5,
+         {"action.noise": 0.5, "eval.return_mean": 7.0, "rollout.return_mean": 3.0}, 10,
          {"action.noise": 0.5, "eval_minus_rollout": 4.0}),
     Case("D004", "fifty times the usual", spiked([*CALM, 53.0]), 21,
          {"critic.gradient_norm_max": 53.0, "typical": 1.05}),

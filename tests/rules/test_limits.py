@@ -73,7 +73,7 @@ ROWS = [
     Row("D005", "q.bound_ratio", 3, 1.21, 1.2, "all"),
     Row("D008", "action.saturation", 15, 0.9, 0.89, "most", newest=True),
     Row("D014", "action.noise", 5, 0.01, 0.011, "all"),
-    Row("D015", "action.noise", 5, 0.4, 0.39, "most", newest=True),
+    Row("D015", "action.noise", 10, 0.4, 0.39, "most", newest=True),
     Row("D016", "observation.scale_ratio", 5, 100.0, 99.0, "most", newest=True),
     Row("D017", "observation.constant_share", 3, 0.5, 0.49, "all"),
     Row("D018", "td.terminal_error", 2, 1.1e-6, 1e-6, "all"),

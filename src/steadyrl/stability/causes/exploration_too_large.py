@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from steadyrl.stability.rules import Case, Cause, Weight
 
+LARGE = 0.5  # deviation of the noise, where actions span -1..1
+
 
 def weigh(case: Case) -> Weight:
     """Dominating noise."""
@@ -11,11 +13,12 @@ def weigh(case: Case) -> Weight:
     if finding is None:
         return Weight(0.0)
     noise = case.setting("noise_std")
-    reasons, confidence = [finding.message], 0.65
-    if isinstance(noise, float | int) and noise >= 0.5:
-        reasons.append(f"noise_std is {noise:g}; actions span -1..1")
-        confidence += 0.2
-    return Weight(confidence, tuple(reasons))
+    if not isinstance(noise, float | int):
+        return Weight(0.65, (finding.message,))
+    said = f"noise_std is {noise:g}; actions span -1..1"
+    if noise < LARGE:  # then it is the policy that has moved since they were played
+        return Weight(0.25, (finding.message,), (said,))
+    return Weight(0.85, (finding.message, said))
 
 
 CAUSE = Cause(
@@ -25,7 +28,7 @@ CAUSE = Cause(
     "about what the policy would do.",
     explains=("D015", "D011", "D009", "D008", "D006", "D023", "D025"),
     evidence_for="Played actions are far from the policy's.",
-    evidence_against="None: this is measured directly.",
+    evidence_against="A small noise_std: then the policy has moved since.",
     would_decide="A fork with noise_std = 0.1.",
     remedies=("R308",),
     weigh=weigh,

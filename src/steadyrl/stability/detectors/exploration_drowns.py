@@ -33,9 +33,10 @@ RULE = Detector(
     why="The buffer fills with what noise does; most actions are clipped to the bounds.",
     false_alarms="Short tasks with a tiny action range, where big noise is needed.",
     reads=("action.noise",),
-    limits={"steps": 5, "noise": 0.4},
+    limits={"steps": 10, "noise": 0.4},
     calibrated_on="healthy bench runs, 10 variants x 2 seeds, noise_std 0.1-0.2: at most 0.17; "
-    "fires on noise_std 1, 2, 5",
+    "fires on noise_std 1, 2, 5. Quiet on 10 healthy runs of Stable-Baselines3's DDPG and TD3 (0.5 "
+    "to 0.9 in their first five Steps, while the actor itself moves, below 0.3 after ten)",
     detect=detect,
     bands=at_most("noise", "action.noise"),
     traits=("off_policy", "climbs_values"),
