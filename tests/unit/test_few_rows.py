@@ -65,7 +65,9 @@ def test_a_step_in_numpy_is_torchs_step(
         networks.actor._piece = networks.critic._piece = 40
     before = learner.state_dict()
     found = []
-    for part in (minibatch, *few_rows.as_rows(networks, [minibatch])):
+    parts: list[Samples | few_rows.Rows] = [minibatch]
+    parts += few_rows.as_rows(networks, [minibatch])
+    for part in parts:
         learner.load_state_dict(before)
         descent = descend(learner, part, config, 1e-3, 0.02)
         norms = torch.tensor([descent.policy_norm, descent.value_norm])
@@ -78,13 +80,13 @@ def test_a_step_in_numpy_is_torchs_step(
 
 def test_a_critics_gradient_in_numpy_is_torchs() -> None:
     learner, data = _learner(_config())
-    found = []
-    for few in (None, few_rows_of(learner.critic, len(data))):
-        errors = put_value_gradient(learner.critic, few, data)
-        found.append((errors, learner.critic.gradient.clone()))
-        learner.critic.gradient.zero_()
+    few = few_rows_of(learner.critic, len(data))
     assert few is not None
-    torch.testing.assert_close(found[1], found[0], rtol=1e-4, atol=1e-5)
+    expected = put_value_gradient(learner.critic, data), learner.critic.gradient.clone()
+    learner.critic.gradient.zero_()
+    errors = few.put_value_gradient(data.observations.numpy(), data.returns.numpy())
+    found = torch.from_numpy(errors), learner.critic.gradient
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_small_networks_learn_in_numpy_and_large_ones_in_torch() -> None:

@@ -61,7 +61,8 @@ class ArrayPass(NamedTuple):
 
     def tensors(self) -> Pass:
         """The same memory, as tensors."""
-        return Pass(*map(torch.from_numpy, self), None)
+        outputs, extra, logs, advantages, errors = map(torch.from_numpy, self)
+        return Pass(outputs, extra, logs, advantages, errors, None)
 
 
 class Descent(NamedTuple):

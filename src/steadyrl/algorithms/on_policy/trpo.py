@@ -38,7 +38,7 @@ from steadyrl.maths.trust_region import (
     no_direction,
 )
 from steadyrl.nets.dense import Network, norm
-from steadyrl.nets.few_rows import FewRows, few_rows_of
+from steadyrl.nets.few_rows import few_rows_of
 from steadyrl.nets.weights import FlatWeights
 
 
@@ -219,11 +219,21 @@ def fit_critic(
     sizes: list[float] = []
     few = few_rows_of(critic, min(config.critic_minibatch_size, len(data)))
     for _ in range(config.critic_epochs):
-        missed = []
-        for part in data.minibatches(config.critic_minibatch_size, generator):
-            missed.append(put_value_gradient(critic, few, part))
-            size = None if few is None else few.gradient_norm()
-            sizes.append(learner.critic_optimizer.step(config.critic_learning_rate, size=size))
+        parts = data.minibatches(config.critic_minibatch_size, generator)
+        rate, optimizer = config.critic_learning_rate, learner.critic_optimizer
+        if few is None:
+            missed = []
+            for part in parts:
+                missed.append(put_value_gradient(critic, part))
+                sizes.append(optimizer.step(rate))
+        else:
+            rows = [(part.observations.numpy(), part.returns.numpy()) for part in parts]
+            found = []
+            with np.errstate(all="ignore"):  # what is no longer finite is told elsewhere
+                for inputs, returns in rows:
+                    found.append(few.put_value_gradient(inputs, returns))
+                    sizes.append(optimizer.step(rate, size=few.gradient_norm()))
+            missed = [torch.from_numpy(errors) for errors in found]
         losses += squares(missed)
     return {
         "value.loss": losses,
@@ -233,18 +243,9 @@ def fit_critic(
     }
 
 
-def put_value_gradient(critic: Network, few: FewRows | None, part: Samples) -> Tensor:
-    """The slope of the mean squared error into the critic; returns each sample's error.
-
-    In NumPy where rows are few: torch's calls would take longer than their work.
-    """
-    if few is None:
-        values = critic.forward(part.observations)[:, 0]
-        errors, slopes = value_loss(values, part.values, part.returns, None)
-        critic.backward((slopes * (2.0 / slopes.shape[0]))[:, None])
-        return errors
-    inputs = part.observations.numpy()
-    with np.errstate(all="ignore"):  # what is no longer finite is told elsewhere
-        missed = few.forward(inputs)[:, 0] - part.returns.numpy()
-        few.backward((missed * np.float32(2.0 / len(missed)))[:, None], inputs)
-    return torch.from_numpy(missed)
+def put_value_gradient(critic: Network, part: Samples) -> Tensor:
+    """The slope of the mean squared error into the critic; returns each sample's error."""
+    values = critic.forward(part.observations)[:, 0]
+    errors, slopes = value_loss(values, part.values, part.returns, None)
+    critic.backward((slopes * (2.0 / slopes.shape[0]))[:, None])
+    return errors
