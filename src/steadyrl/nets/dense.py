@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from steadyrl.nets.few_rows import FewRows
 from steadyrl.nets.initial import orthogonal, uniform
 from steadyrl.nets.products import put_weight_gradient
 
@@ -100,11 +101,6 @@ class DenseNetwork:
         self.extra = self.parameters[len(initial) :]
         self.extra_gradient = self.gradient[len(initial) :]
         self._layers = _views(self.parameters, self.sizes)
-        self._numpy_layers = (
-            [(weight.numpy().T, bias.numpy()) for weight, bias in self._layers]
-            if self.device.type == "cpu" and precision == "fp32"  # else it would act unrounded
-            else []
-        )
         if precision == "bf16":
             self._rounded = self.parameters.to(torch.bfloat16)
             self._rounded_gradient = torch.zeros_like(self._rounded)
@@ -113,6 +109,10 @@ class DenseNetwork:
         else:
             self._work_layers = self._layers
             self._gradient_layers = _views(self.gradient, self.sizes)
+        self.few: FewRows | None = None  # the same in NumPy, which knows neither GPUs nor bf16
+        if self.device.type == "cpu" and precision == "fp32":
+            pairs, relu = (self._layers, self._gradient_layers), hidden == "relu"
+            self.few = FewRows(*pairs, self.gradient, self.extra, relu=relu)
         # bf16 has too few digits for the difference.
         self._by_sigmoid = hidden == "tanh" and precision == "fp32"
         self._minus_one = torch.tensor(-1.0, device=self.device)
@@ -219,19 +219,11 @@ class DenseNetwork:
 
     def act(self, observations: NDArray[Any]) -> NDArray[np.float32]:
         """Outputs for a few observations, without keeping anything."""
-        if not self._numpy_layers or len(observations) > NUMPY_ROWS:
+        if self.few is None or len(observations) > NUMPY_ROWS:
             outputs = self.forward(torch.from_numpy(observations).to(self.device))
             return outputs.cpu().numpy().copy()
-        current = observations
-        last = len(self._numpy_layers) - 1
-        for index, (weight, bias) in enumerate(self._numpy_layers):
-            current = current @ weight
-            current += bias
-            if index < last and self.hidden == "relu":
-                np.maximum(current, 0.0, out=current)
-            elif index < last:
-                np.tanh(current, out=current)
-        return np.tanh(current) if self.output == "tanh" else current
+        outputs_here = self.few.act(observations)
+        return np.tanh(outputs_here) if self.output == "tanh" else outputs_here
 
     def layer_gradients(self) -> list[Tensor]:
         """Each layer's part (weights and biases) of the flat gradient, first layer first."""

@@ -10,12 +10,16 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from steadyrl.algorithms.on_policy.signals import entropy_share
 from steadyrl.maths.losses import describe_ratios
 from steadyrl.maths.policies import Policy
+
+Floats = NDArray[np.float32]
 
 
 class Pass(NamedTuple):
@@ -27,6 +31,10 @@ class Pass(NamedTuple):
     advantages: Tensor
     errors: Tensor  # of the values
     fresh: Tensor | None  # which samples are; None: all
+
+    def tensors(self) -> Pass:
+        """Itself."""
+        return self
 
     @staticmethod
     def joined(parts: Sequence[Pass]) -> Pass:
@@ -42,10 +50,25 @@ class Pass(NamedTuple):
         )
 
 
+class ArrayPass(NamedTuple):
+    """One pass over fresh samples in NumPy."""
+
+    outputs: Floats
+    extra: Floats
+    log_ratios: Floats
+    advantages: Floats
+    errors: Floats
+
+    def tensors(self) -> Pass:
+        """The same memory, as tensors."""
+        outputs, extra, logs, advantages, errors = map(torch.from_numpy, self)
+        return Pass(outputs, extra, logs, advantages, errors, None)
+
+
 class Descent(NamedTuple):
     """One step: what was seen on the way, and how steep it was before clipping."""
 
-    seen: Pass
+    seen: Pass | ArrayPass
     policy_norm: float
     value_norm: float
 
@@ -58,7 +81,7 @@ def describe(
     How far probabilities have moved is told of fresh samples, which begin at a ratio of 1; a step
     on old samples alone has no such signals.
     """
-    seen = [one.seen for one in descents]
+    seen = [one.seen.tensors() for one in descents]
     norms = [one.policy_norm for one in descents]
     entropies = _entropies(seen, policy)
     signals = {

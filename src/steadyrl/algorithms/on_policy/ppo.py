@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
+from steadyrl.algorithms.on_policy import few_rows
 from steadyrl.algorithms.on_policy.collecting import collect
 from steadyrl.algorithms.on_policy.config import PPOConfig
 from steadyrl.algorithms.on_policy.descents import Descent, Pass, describe
@@ -68,17 +69,16 @@ def update(
     actor_before, critic_before = actor.snapshot(), critic.snapshot()
     generator = learner.generators["minibatches"]
     first_epoch_kl, kl, epochs = math.nan, math.nan, 0
+    networks = few_rows.small(learner, data, config)
     for epoch in range(config.epochs):
-        signals = describe(
-            [
-                descend(learner, minibatch, config, learning_rate, entropy_weight)
-                for minibatch in data.minibatches(
-                    config.minibatch_size, generator, normalise=config.normalize_advantages
-                )
-            ],
-            learner.policy,
-            config.clip_range,
+        parts = data.minibatches(
+            config.minibatch_size, generator, normalise=config.normalize_advantages
         )
+        descents = [
+            descend(learner, minibatch, config, learning_rate, entropy_weight)
+            for minibatch in (parts if networks is None else few_rows.as_rows(networks, parts))
+        ]
+        signals = describe(descents, learner.policy, config.clip_range)
         epochs += 1
         kl = float(np.mean(signals.pop("kl")))
         if epoch == 0:
@@ -112,12 +112,14 @@ def update(
 
 def descend(
     learner: OnPolicyLearner,
-    minibatch: Samples,
+    minibatch: Samples | few_rows.Rows,
     config: PPOConfig,
     learning_rate: float,
     entropy_weight: float,
 ) -> Descent:
     """One step down the gradient of the whole minibatch, in parts if memory asks for it."""
+    if isinstance(minibatch, few_rows.Rows):
+        return few_rows.descend(learner, minibatch, config, learning_rate, entropy_weight)
     size = config.micro_batch_size or len(minibatch)
     if size >= len(minibatch):
         seen = put_gradients(learner, minibatch, config, entropy_weight, 1.0)

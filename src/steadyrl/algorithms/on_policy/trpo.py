@@ -37,7 +37,8 @@ from steadyrl.maths.trust_region import (
     line_search,
     no_direction,
 )
-from steadyrl.nets.dense import norm
+from steadyrl.nets.dense import Network, norm
+from steadyrl.nets.few_rows import few_rows_of
 from steadyrl.nets.weights import FlatWeights
 
 
@@ -216,14 +217,23 @@ def fit_critic(
     generator = learner.generators["minibatches"]
     losses: list[float] = []
     sizes: list[float] = []
+    few = few_rows_of(critic, min(config.critic_minibatch_size, len(data)))
     for _ in range(config.critic_epochs):
-        missed = []
-        for part in data.minibatches(config.critic_minibatch_size, generator):
-            values = critic.forward(part.observations)[:, 0]
-            errors, slopes = value_loss(values, part.values, part.returns, None)
-            critic.backward((slopes * (2.0 / slopes.shape[0]))[:, None])
-            sizes.append(learner.critic_optimizer.step(config.critic_learning_rate))
-            missed.append(errors)
+        parts = data.minibatches(config.critic_minibatch_size, generator)
+        rate, optimizer = config.critic_learning_rate, learner.critic_optimizer
+        if few is None:
+            missed = []
+            for part in parts:
+                missed.append(put_value_gradient(critic, part))
+                sizes.append(optimizer.step(rate))
+        else:
+            rows = [(part.observations.numpy(), part.returns.numpy()) for part in parts]
+            found = []
+            with np.errstate(all="ignore"):  # what is no longer finite is told elsewhere
+                for inputs, returns in rows:
+                    found.append(few.put_value_gradient(inputs, returns))
+                    sizes.append(optimizer.step(rate, size=few.gradient_norm()))
+            missed = [torch.from_numpy(errors) for errors in found]
         losses += squares(missed)
     return {
         "value.loss": losses,
@@ -231,3 +241,11 @@ def fit_critic(
         "value.update_ratio": [FlatWeights(critic).moved_since([before])],
         "setting.learning_rate": [config.critic_learning_rate],
     }
+
+
+def put_value_gradient(critic: Network, part: Samples) -> Tensor:
+    """The slope of the mean squared error into the critic; returns each sample's error."""
+    values = critic.forward(part.observations)[:, 0]
+    errors, slopes = value_loss(values, part.values, part.returns, None)
+    critic.backward((slopes * (2.0 / slopes.shape[0]))[:, None])
+    return errors

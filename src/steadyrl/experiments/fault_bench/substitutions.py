@@ -14,7 +14,7 @@ import numpy as np
 
 from steadyrl.algorithms.bc import trainer as cloning
 from steadyrl.algorithms.ddpg import ddpg
-from steadyrl.algorithms.on_policy import estimating, ppo, trpo
+from steadyrl.algorithms.on_policy import estimating, few_rows, ppo, trpo
 from steadyrl.experience.replay import ReplayBuffer
 from steadyrl.experiments.fault_bench.language_substitutions import LANGUAGE_SUBSTITUTIONS
 from steadyrl.experiments.fault_bench.replaced import replaced
@@ -121,7 +121,11 @@ def advantage_sign_flipped(strength: float) -> Any:
         def ascent(original: Any) -> Any:
             return lambda *arguments: original(*arguments) * -strength
 
-        with replaced(ppo, "clipped_surrogate", descent), replaced(trpo, "ascent", ascent):
+        with (
+            replaced(ppo, "clipped_surrogate", descent),
+            replaced(few_rows, "clipped_surrogate", descent),
+            replaced(trpo, "ascent", ascent),
+        ):
             yield
 
     return both()
