@@ -70,7 +70,7 @@ def test_a_jumping_policy_is_named_with_less_confidence_than_from_a_sound_signal
     assert any("last epoch only" in text for text in diagnosis.evidence_against)
     run.config = run.config.model_copy(update={"weaker": {}})
     sound = judge(run).diagnoses[0]
-    assert diagnosis.confidence == pytest.approx(0.85 * sound.confidence, abs=0.01)
+    assert diagnosis.weight == pytest.approx(0.85 * sound.weight, abs=0.01)
 
 
 def test_a_verdict_says_what_could_not_be_looked_at_and_how_to_record_it(tmp_path: Path) -> None:
