@@ -162,7 +162,8 @@ def test_blocks_that_are_filled_at_once_are_those_of_values_one_by_one(count: in
     one_by_one = Blocks()
     for taken, value in zip(takens.tolist(), values.tolist(), strict=True):
         one_by_one.append(taken, value)
-    at_once, expected = Blocks.filled(takens, values), one_by_one
+    parts = zip(np.array_split(takens, 3), np.array_split(values, 3), strict=True)
+    at_once, expected = Blocks.filled(parts, int(np.isfinite(values).sum())), one_by_one
     assert (at_once.count, at_once.size) == (expected.count, expected.size)
     for values_of in ("ends", "means", "sizes", "squares"):
         found, known = getattr(at_once.course(), values_of), getattr(expected.course(), values_of)

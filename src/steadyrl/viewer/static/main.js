@@ -64,10 +64,11 @@ async function inlined(element) {
 function Inlined({ page, rest }) {
   const [whole, set] = useState(page);
   useEffect(() => {
-    if (rest) setTimeout(async () => {
+    const idle = window.requestIdleCallback || ((act) => setTimeout(act, 100));
+    if (rest) idle(async () => {
       const later = await inlined(rest);
       set({ ...page, runs: page.runs.map((run, index) => ({ ...run, curves: { ...run.curves, ...later[index] } })) });
-    }, 100);
+    });
   }, []);
   return html`<${Page} page=${whole} />`;
 }
