@@ -11,10 +11,9 @@ import pytest
 
 from steadyrl.core.records import Step
 from steadyrl.stability.course import WANDERS
+from steadyrl.stability.rings import EARLY, SPAN
 from steadyrl.stability.window import (
     APART,
-    EARLY,
-    SPAN,
     TRAINING_RETURN,
     Window,
     called,
