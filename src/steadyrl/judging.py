@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from steadyrl.core.choices import Family, Limits
 from steadyrl.core.coarsen import Columns, coarsen
 from steadyrl.core.foreign_config import ForeignConfig
-from steadyrl.core.records import Evidence, Finding, Intervention
+from steadyrl.core.records import Evidence, Finding, Intervention, Step
 from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.against_others import against_others
 from steadyrl.stability.diagnose import undecided
@@ -135,32 +135,31 @@ def _judged_foreign(run: ForeignRun, config: RunConfig) -> Judged:
 
 def judged_as_seen(store: RunReader, config: RunConfig, seen: Observed) -> Judged:
     """The verdict on what was observed; the monitor may go on from there afterwards."""
-    monitor, indices = seen.monitor, seen.indices
+    monitor = seen.monitor
     found = list(monitor.findings)
     add_unseen(monitor, store)
     try:
-        return _with_ending(store, config, monitor, indices, seen.block)
+        return _with_ending(store, config, seen)
     finally:
         monitor.findings = found
 
 
-def _with_ending(
-    store: RunReader, config: RunConfig, monitor: Monitor, indices: list[int], block: int
-) -> Judged:
+def _with_ending(store: RunReader, config: RunConfig, seen: Observed) -> Judged:
+    monitor, count = seen.monitor, seen.count
     summary = store.summary() or {}
     ended = summary.get("steps")
     reached = [ended if isinstance(ended, int) else 0, *store.checkpoints.steps()]
-    missing = missing_steps(indices, max(*reached, store.step_count()))
-    written = len(indices) + missing
+    missing = max(*reached, store.step_count(), seen.last) - seen.different
+    written = count + missing
     blind = [f"{missing} of {written} Steps cannot be read"]
-    enough = len(indices) >= READABLE * written
-    status, message = _ending(store, summary, max(indices, default=0))
+    enough = count >= READABLE * written
+    status, message = _ending(store, summary, seen.last)
     return _judged(
         monitor,
         config,
         _probes(store),
         run=str(store.path),
-        steps=len(indices),
+        steps=count,
         status=status,
         message=message,
         doubts=doubts(monitor.window, monitor.detectors) if enough else blind,
@@ -170,35 +169,46 @@ def _with_ending(
             for name, pair in store.config.differences(store.config_in_force()).items()
         },
         problems=store.problems,
-        block=block,
+        block=seen.block,
     )
 
 
 @dataclass
 class Observed:
-    """The run as its monitor saw it, the indices of its Steps, and how many were seen as one."""
+    """The run as its monitor saw it, and what there was of it."""
 
     monitor: Monitor
-    indices: list[int]
-    block: int
+    block: int = 1  # Steps that were seen as one
+    count: int = 0  # Steps
+    different: int = 0  # indices among them: a Step may be there twice
+    last: int = 0  # the highest index
     columns: Columns | None = None  # what was read, for who draws it
+    steps: Sequence[Step] = ()  # the blocks that were seen of it
+
+    def add(self, step: Step) -> None:
+        """See one more, that comes after all others."""
+        self.monitor.observe(step)
+        self.count, self.different, self.last = self.count + 1, self.different + 1, step.index
 
 
-def observe(store: RunReader, config: RunConfig) -> Observed:
+def observe(store: RunReader, config: RunConfig, columns: Columns | None = None) -> Observed:
     """A recorded run, looked at as if it had been watched.
 
     Of a long run detectors see blocks, for a look at every Step takes them minutes; the window at
-    its end is the one that a live monitor has, whatever the length.
+    its end is the one that a live monitor has, whatever the length. `columns`: if they were read.
     """
-    monitor, columns = Monitor(config), store.columns()
+    monitor, columns = Monitor(config), columns or store.columns()
     if columns is None:
-        return Observed(monitor, [], 1)
+        return Observed(monitor)
     block = -(-len(columns) // BLOCKS)
-    for step in coarsen(columns, block):
+    steps = coarsen(columns, block)
+    for step in steps:
         monitor.observe(step)
     if block > 1:
         monitor.window = Window.at_end_of(columns, monitor.window.budget, config.task)
-    return Observed(monitor, columns.indices.tolist(), block, columns)
+    last = max(0, int(columns.indices.max()))
+    different = last - missing_steps(columns.indices)
+    return Observed(monitor, block, len(columns), different, last, columns, steps)
 
 
 def _judged(

@@ -20,7 +20,7 @@ class LiveJudge:
         self._tail = Tail(store.path / "steps.jsonl", is_step)
         self._known: object = None
         self._config: RunConfig | None = None
-        self._observed = Observed(Monitor(), [], 1)
+        self._observed = Observed(Monitor())
 
     def judged(self) -> Judged | None:
         """The run as it stands, or None if nothing has changed since the last look."""
@@ -32,13 +32,11 @@ class LiveJudge:
         records, rewound = self._tail.new()
         if rewound or config != self._config:  # another past, or another end
             self._observed = observe(self._store, config)
-            self._observed.columns = None  # nobody draws it here
+            self._observed.columns, self._observed.steps = None, ()  # nobody draws it here
         self._config, seen = config, self._observed
-        last = max(seen.indices, default=0)
         for step in map(Step.from_json, records):
-            if step.index > last:
-                seen.monitor.observe(step)
-                seen.indices.append(step.index)
+            if step.index > seen.last:
+                seen.add(step)
         return judged_as_seen(self._store, config, seen)
 
     def _stamp(self) -> object:

@@ -13,7 +13,7 @@ from steadyrl.dashboard.folder import Folder
 from steadyrl.judging import open_run
 from steadyrl.report.html import write_report
 from steadyrl.store.writer import RunWriter
-from steadyrl.viewer.frame import write_page
+from steadyrl.viewer.frame import script, write_page
 from steadyrl.views.milestones import measure_all, milestones_page
 from tests.browser.conftest import Open, holds, served
 from tests.rules.traces import CUT_SHORT, trace, trace_of
@@ -284,3 +284,29 @@ def test_a_large_report_draws_first_and_reads_the_rest_afterwards(
     page.locator("summary", has_text="nothing is said of").click()
     assert holds(page, f"document.querySelectorAll('canvas').length > {before}")
     assert not page.locator("text=reading ...").is_visible()
+
+
+# The viewer's own function, called as by a page that follows a run: some hundred Steps at a time.
+FOLLOWED = """(code) => { const thinned = new Function(code + "; return thinned;")();
+    let found = { x: [], y: [], odd: [] }, longest = 0;
+    for (let begin = 0; begin < 60000; begin += 600) {
+        const x = Array.from({ length: 600 }, (_, i) => 128 * (begin + i));
+        const y = x.map((at) => at === 128 * 7777 ? null : at === 128 * 31234 ? 1e6 : Math.sin(at));
+        const odd = x.filter((at) => at === 128 * 7777).map((at) => [at, "nan"]);
+        found = thinned({ x: [...found.x, ...x], y: [...found.y, ...y],
+            odd: [...found.odd, ...odd] });
+        longest = Math.max(longest, found.x.length);
+    }
+    return { longest, ...found }; }"""
+
+
+def test_a_curve_that_grows_stays_bounded_and_loses_no_spike(opened: Open) -> None:
+    text = script()
+    code = text[text.index("const STRETCHES") : text.index("function grown")]
+    found = opened("about:blank").evaluate(FOLLOWED, code)
+    assert found["longest"] <= 2400
+    assert max(y for y in found["y"] if y is not None) == 1e6
+    assert found["odd"] == [[128 * 7777, "nan"]]
+    assert found["y"][found["x"].index(128 * 7777)] is None
+    assert (found["x"][0], found["x"][-1]) == (0, 128 * 59_999)
+    assert found["x"] == sorted(set(found["x"]))

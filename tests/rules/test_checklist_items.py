@@ -12,7 +12,7 @@ from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.check import check_config
 from steadyrl.stability.checklists import ITEMS, Line, go_through
 from steadyrl.stability.language_checklist import LANGUAGE_ITEMS
-from tests.rules.traces import TOTAL_ENV_STEPS, trace, trace_of
+from tests.rules.traces import TOTAL_ENV_STEPS, columns, trace, trace_of
 
 
 def _config(**changes: Any) -> RunConfig:
@@ -27,7 +27,7 @@ def _config(**changes: Any) -> RunConfig:
 
 
 def _asked(config: RunConfig, steps: Any, *findings: Finding) -> dict[tuple[str, str], bool | None]:
-    lines = go_through(config, steps, findings)
+    lines = go_through(config, columns(steps), findings)
     return {(line.phase, line.statement): line.passed for line in lines}
 
 
@@ -68,7 +68,7 @@ def _evaluated(*values: float, first: int) -> list[Step]:
 
 
 def _line(phase: str, statement: str, steps: list[Step], **config: Any) -> Line | None:
-    lines = go_through(_config(**config), steps, [])
+    lines = go_through(_config(**config), columns(steps), [])
     return next((x for x in lines if (x.phase, x.statement) == (phase, statement)), None)
 
 
@@ -88,7 +88,7 @@ def test_a_phase_includes_its_end_and_the_last_has_none(share: float, phase: str
     finding = Finding(
         rule="D009", name="x", severity="severe", step=1, taken=at, message="", evidence={}
     )
-    lines = go_through(config, [step], [finding])
+    lines = go_through(config, columns([step]), [finding])
     told = {x.phase for x in lines if x.statement == "KL per update stays below 0.1" and x.passed}
     assert told == {phase}
     calm = {str(x.phase): (x.passed, x.seen) for x in lines if x.statement == "Nothing severe"}
@@ -177,7 +177,7 @@ def test_the_last_values_say_whether_the_critic_begins_to_learn() -> None:
 
 @pytest.mark.parametrize("phase", ["early", "middle", "late"])
 def test_a_phase_that_lies_ahead_is_not_reached_item_by_item(phase: str) -> None:
-    lines = [line for line in go_through(_config(), [], []) if line.phase == phase]
+    lines = [line for line in go_through(_config(), None, []) if line.phase == phase]
     others = set(LANGUAGE_ITEMS)
     statements = [i.statement for i in ITEMS if i.phase == phase and i not in others]
     assert [line.statement for line in lines] == statements
@@ -208,7 +208,7 @@ def test_settings_are_asked_where_they_matter(
     algorithm: str, settings: dict[str, Any], statement: str, passed: bool | None
 ) -> None:
     config = parse_config({"algorithm": algorithm, "environment": {"id": "X-v0"}, **settings})
-    lines = {line.statement: line.passed for line in go_through(config, [], [])}
+    lines = {line.statement: line.passed for line in go_through(config, None, [])}
     assert lines.get(statement) is passed
 
 
@@ -228,7 +228,7 @@ def test_only_what_is_severe_disturbs_the_calm() -> None:
     finding = Finding(
         rule="D009", name="x", severity="warning", step=1, taken=100, message="", evidence={}
     )
-    lines = go_through(_config(), trace(), [finding])
+    lines = go_through(_config(), columns(trace()), [finding])
     calm = [(x.passed, x.seen) for x in lines if x.statement == "Nothing severe"]
     assert calm == [(True, "none")] * 3
 
@@ -236,5 +236,5 @@ def test_only_what_is_severe_disturbs_the_calm() -> None:
 def test_a_mere_note_of_a_static_check_is_no_objection() -> None:
     config = load_config("ddpg/pendulum")
     assert all(concern.severity == "note" for concern in check_config(config))
-    first = go_through(config, [], [])[0]
+    first = go_through(config, None, [])[0]
     assert (first.statement, first.passed, first.seen) == ("No static check objects", True, "none")

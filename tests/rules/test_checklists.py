@@ -15,7 +15,7 @@ from steadyrl.core.records import Finding
 from steadyrl.core.run_config import RunConfig
 from steadyrl.run import train
 from steadyrl.stability.checklists import go_through
-from tests.rules.traces import TOTAL_ENV_STEPS, trace
+from tests.rules.traces import TOTAL_ENV_STEPS, columns, trace
 
 
 def _config(**changes: Any) -> RunConfig:
@@ -24,7 +24,7 @@ def _config(**changes: Any) -> RunConfig:
 
 
 def _asked(config: RunConfig, steps: Any, *findings: Finding) -> dict[tuple[str, str], bool | None]:
-    lines = go_through(config, steps, findings)
+    lines = go_through(config, columns(steps), findings)
     return {(line.phase, line.statement): line.passed for line in lines}
 
 
@@ -85,7 +85,7 @@ def test_failed_searches_without_a_kl_are_not_counted() -> None:
 
 
 def test_settings_are_asked_before_anything_runs() -> None:
-    lines = go_through(_config(gradient_clip=None, learning_rate=0.5), [], [])
+    lines = go_through(_config(gradient_clip=None, learning_rate=0.5), None, [])
     found = {line.statement: line for line in lines}
     assert found["Gradients are clipped"].passed is False
     assert found["No static check objects"].passed is False

@@ -19,9 +19,10 @@ from steadyrl.stability.explain import explain, find_rule
 from steadyrl.stability.guard import choose_action
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.remedies import REMEDIES
+from steadyrl.stability.rings import SPAN
 from steadyrl.stability.rules import Case, Cause, Weight
 from steadyrl.stability.score import returns_of
-from steadyrl.stability.window import SPAN, TRAINING_RETURN, Window
+from steadyrl.stability.window import TRAINING_RETURN, Window
 from tests.rules.test_rules import config_of
 from tests.rules.traces import trace
 

@@ -11,6 +11,7 @@ from steadyrl.core.presets import load_config, parse_config
 from steadyrl.core.records import Step
 from steadyrl.core.run_config import RunConfig
 from steadyrl.stability.checklists import Line, go_through
+from tests.rules.traces import columns
 
 TOTAL = 10_000
 # What a pilot looked like: half of the entropy left, a reward that doubles, a distance that grows.
@@ -50,7 +51,7 @@ def _line(lines: list[Line], phase: str, statement: str) -> Line:
 
 
 def test_a_run_like_the_best_pilots_passes_everything() -> None:
-    lines = go_through(_config(), _steps(), [])
+    lines = go_through(_config(), columns(_steps()), [])
     assert [line for line in lines if line.passed is not True] == []
     assert {line.phase for line in lines} == {"before", "early", "middle", "late"}
     assert [line.phase for line in lines] == sorted(
@@ -59,9 +60,9 @@ def test_a_run_like_the_best_pilots_passes_everything() -> None:
 
 
 def test_a_run_of_another_kind_is_not_asked() -> None:
-    ours = {line.statement for line in go_through(_config(), [], [])}
+    ours = {line.statement for line in go_through(_config(), None, [])}
     config = parse_config({"algorithm": "ppo", "environment": {"id": "X-v0"}})
-    theirs = {line.statement for line in go_through(config, [], [])}
+    theirs = {line.statement for line in go_through(config, None, [])}
     assert {"What is sampled is what is trained", "Half of the entropy is kept"} <= ours
     assert not {"What is sampled is what is trained", "Half of the entropy is kept"} & theirs
     assert "The values explain the returns" in theirs - ours
@@ -86,7 +87,7 @@ SETTINGS: list[tuple[str, dict[str, Any], bool]] = [
 def test_settings_are_asked_before_anything_runs(
     statement: str, settings: dict[str, Any], passed: bool
 ) -> None:
-    assert _line(go_through(_config(**settings), [], []), "before", statement).passed is passed
+    assert _line(go_through(_config(**settings), None, []), "before", statement).passed is passed
 
 
 # Phases end at 15 % and 60 % of the budget.
@@ -125,12 +126,12 @@ ITEMS: list[tuple[str, str, dict[str, Any], bool]] = [
 def test_an_item_allows_its_bound_and_nothing_beyond(
     phase: str, statement: str, changes: dict[str, Any], passed: bool
 ) -> None:
-    line = _line(go_through(_config(), _steps(changes), []), phase, statement)
+    line = _line(go_through(_config(), columns(_steps(changes)), []), phase, statement)
     assert line.passed is passed, line.seen
 
 
 def test_what_is_ahead_or_too_little_is_neither_passed_nor_failed() -> None:
-    lines = go_through(_config(), _steps(count=3), [])
+    lines = go_through(_config(), columns(_steps(count=3)), [])
     assert _line(lines, "early", "The reward does not fall").seen == "3 updates: too few to tell"
     assert _line(lines, "late", "Entropy settles").seen == "not reached"
     assert {line.passed for line in lines if line.phase in ("middle", "late")} == {None}
@@ -138,7 +139,7 @@ def test_what_is_ahead_or_too_little_is_neither_passed_nor_failed() -> None:
 
 def test_what_a_run_does_not_measure_is_left_out() -> None:
     without = {"language.reference_kl": None, "value.loss": None, "value.explained_variance": None}
-    statements = {line.statement for line in go_through(_config(), _steps(without), [])}
+    statements = {line.statement for line in go_through(_config(), columns(_steps(without)), [])}
     assert "The distance from the reference settles" not in statements
     assert "Values err no more than rewards vary" not in statements
 
@@ -163,6 +164,8 @@ def test_the_documents_bands_are_asked_if_its_limits_are(
 ) -> None:
     config = _config(limits="document")
     for changes, passed in ((within, True), (beyond, False)):
-        line = _line(go_through(config, _steps(changes), []), phase, statement)
+        line = _line(go_through(config, columns(_steps(changes)), []), phase, statement)
         assert line.passed is passed
-    assert statement not in {line.statement for line in go_through(_config(), _steps(), [])}
+    assert statement not in {
+        line.statement for line in go_through(_config(), columns(_steps()), [])
+    }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
+from steadyrl.core.coarsen import Columns, columns_of
 from steadyrl.core.records import Step
 from tests.rules.language import TRACES as LANGUAGE_TRACES
 from tests.rules.replay import TRACES as REPLAY_TRACES
@@ -86,6 +87,11 @@ ON_POLICY: Mapping[str, Value] = {
     "language.cut_share": 0.05,
     "language.reference_kl": lambda i: 0.002 * i,
 }
+
+
+def columns(steps: Sequence[Step]) -> Columns | None:
+    """The same by signal, as a run is read."""
+    return columns_of(step.to_json() for step in steps)
 
 
 def trace(**changes: Value) -> Trace:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -164,7 +165,8 @@ def test_blocks_that_are_filled_at_once_are_those_of_values_one_by_one(count: in
     one_by_one = Blocks()
     for taken, value in zip(takens.tolist(), values.tolist(), strict=True):
         one_by_one.append(taken, value)
-    at_once, expected = Blocks.filled(takens, values), one_by_one
+    parts = zip(np.array_split(takens, 3), np.array_split(values, 3), strict=True)
+    at_once, expected = Blocks.filled(parts, int(np.isfinite(values).sum())), one_by_one
     assert (at_once.count, at_once.size) == (expected.count, expected.size)
     for values_of in ("ends", "means", "sizes", "squares"):
         found, known = getattr(at_once.course(), values_of), getattr(expected.course(), values_of)
@@ -188,13 +190,18 @@ CARTPOLE = (
 )  # fmt: skip
 
 
+def filled(returns: Any) -> Course:
+    """The course of single episodes' returns."""
+    takens = np.arange(1.0, len(returns) + 1.0)
+    return Blocks.filled([(takens, returns)], len(returns), apart=True).course()
+
+
 def test_what_chance_makes_of_the_highest_of_many_is_no_fall() -> None:
-    takens = np.arange(1.0, len(CARTPOLE) + 1.0)
-    noisy = Blocks.filled(takens, np.array(CARTPOLE, dtype=np.float64), apart=True).course()
+    noisy = filled(np.array(CARTPOLE, dtype=np.float64))
     assert noisy.kept < 0.4  # by its share alone it would be lost
     assert not noisy.fell
     lost = np.array([*CARTPOLE[:20], *[20.0] * 8])
-    assert Blocks.filled(takens, lost, apart=True).course().fell
+    assert filled(lost).fell
 
 
 def test_a_score_that_was_gained_and_lost_is_told_as_lost() -> None:
@@ -206,9 +213,7 @@ def test_a_score_that_was_gained_and_lost_is_told_as_lost() -> None:
 
 def test_a_gain_far_below_the_spread_of_episodes_is_hardly_one() -> None:
     returns = np.concatenate([NOISE[:10_000], NOISE[:10_000] + 0.2])
-    takens = np.arange(1.0, len(returns) + 1.0)
-    course = Blocks.filled(takens, returns, apart=True).course()
+    course = filled(returns)
     assert course.final - course.start > 3.0 * course.noise  # certain, and next to nothing
     assert course.learned == "cannot tell"
-    more = Blocks.filled(takens, returns + np.repeat([0.0, 0.6], 10_000), apart=True).course()
-    assert more.learned == "yes"
+    assert filled(returns + np.repeat([0.0, 0.6], 10_000)).learned == "yes"

@@ -18,7 +18,7 @@ from werkzeug.test import Client
 
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.records import Step
-from steadyrl.dashboard import serving
+from steadyrl.dashboard import looking, serving
 from steadyrl.dashboard.access import Access, access_of
 from steadyrl.dashboard.fleet import Fleet, Row, group_of, worst_first
 from steadyrl.dashboard.folder import DEPTH, Folder
@@ -28,6 +28,7 @@ from steadyrl.dashboard.server import HEADERS, Dashboard
 from steadyrl.judging import open_run
 from steadyrl.store.kept import Kept
 from steadyrl.store.writer import RunWriter
+from steadyrl.viewer.frame import plain
 from steadyrl.views.run import run_view
 from tests.rules.traces import CUT_SHORT, trace, trace_of
 from tests.unit.test_judging import config_of_run, found, recorded
@@ -149,9 +150,17 @@ def test_nobody_waits_while_there_are_runs_that_were_never_judged(tmp_path: Path
     for name in ("one", "two"):
         recorded(tmp_path / name, trace())
     fleet = Fleet(Folder(tmp_path))
-    assert fleet.pause(fleet.renew(most=1), took=2.0) == 0.0
-    assert fleet.pause(fleet.renew(most=1), took=2.0) == 20.0
-    assert fleet.pause(fleet.renew(), took=2.0) == 1.0
+    with fleet.watched():
+        assert fleet.pause(fleet.renew(most=1), took=2.0) == 0.0
+        assert fleet.pause(fleet.renew(most=1), took=2.0) == 20.0
+        assert fleet.pause(fleet.renew(), took=2.0) == 1.0
+
+
+def test_runs_that_nobody_judged_do_not_keep_it_busy_while_nobody_looks(tmp_path: Path) -> None:
+    recorded(tmp_path / "one", trace())
+    fleet = Fleet(Folder(tmp_path))
+    assert fleet.pause(fleet.renew(most=0), took=2.0) == 1.0
+    assert [row.said for row in fleet.rows.values()] == [None]
 
 
 def test_who_asks_for_what_is_on_the_screen_gets_no_more(tmp_path: Path) -> None:
@@ -269,6 +278,23 @@ def test_a_step_that_is_written_while_one_looks_arrives_alone(tmp_path: Path) ->
     assert len(whole["curves"]["critic.loss"]["x"]) == 5
     assert news["signals"]["critic.loss"] == {"x": [1200], "y": [7.0]}
     assert news["signals"]["q.mean"]["y"] == ["nan"]
+
+
+def test_of_a_long_run_the_curves_come_before_the_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looking, "LONG", 0)
+    (tmp_path / "runs").mkdir()
+    recorded(tmp_path / "runs" / "run", trace_of(CUT_SHORT))
+    (one,) = Folder(tmp_path / "runs").look().values()
+    looks = Looks(Kept(tmp_path / "kept.sqlite"))
+    (_, early), (_, whole) = _messages(follow_run(one, looks), 2)
+    assert early["headline"] == "reading"
+    assert early["curves"] == whole["curves"]
+    assert set(early) == set(whole)
+    assert whole == json.loads(plain(run_view(open_run(one.path), "run").to_json()))
+    ((_, again),) = _messages(follow_run(one, looks), 1)  # it is kept: nobody waits
+    assert again == whole
 
 
 def test_a_rule_has_a_page(tmp_path: Path) -> None:

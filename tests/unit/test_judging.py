@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from rich.console import Console
 
@@ -238,7 +239,7 @@ def test_lines_that_cannot_be_read_are_missing_though_nothing_else_tells_of_them
     [([1, 2, 3], 0, 0), ([1, 2, 5], 0, 2), ([3], 0, 2), ([1, 2], 7, 5), ([], 4, 4), ([1, 1], 2, 1)],
 )
 def test_steps_run_from_one_without_gaps(indices: list[int], last: int, missing: int) -> None:
-    assert missing_steps(indices, last) == missing
+    assert missing_steps(np.array(indices, dtype=np.int64), last) == missing
 
 
 @pytest.mark.parametrize("column", ["time/fps", "nobody/knows"])

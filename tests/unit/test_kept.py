@@ -9,17 +9,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from steadyrl.core.coarsen import Columns
+from steadyrl.core.coarsen import Columns, chunks_of, reduced
 from steadyrl.core.places import cache_folder
 from steadyrl.core.records import Step
 from steadyrl.dashboard.folder import Folder
 from steadyrl.dashboard.looking import Looks
+from steadyrl.stability.rings import Ring
 from steadyrl.store import kept_steps
 from steadyrl.store.kept import Kept, key_of
 from steadyrl.store.kept_steps import KeptSteps
+from steadyrl.store.reader import RunReader
 from steadyrl.store.step_columns import StepColumns
+from steadyrl.views.curves import curves_of
 from tests.rules.traces import CUT_SHORT, trace, trace_of
-from tests.unit.test_judging import recorded
+from tests.unit.test_judging import config_of_run, recorded
 
 
 @pytest.fixture
@@ -166,6 +169,29 @@ def test_the_steps_since_some_step_are_those_after_it(
     added = steps.since(count)
     assert added.indices.tolist() == list(range(count + 1, 19))
     assert added.signals["critic.loss"][1].tolist() == [n / 7 for n in range(count + 1, 19)]
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("size", [1, 3, 7, 100])
+def test_what_is_kept_in_pieces_is_seen_as_one(size: int, kept: Kept, tmp_path: Path) -> None:
+    file, pieces = tmp_path / "steps.jsonl", KeptSteps(tmp_path / "steps.jsonl", kept)
+    for first, last in ((1, 13), (14, 37), (38, 60), (61, 64)):
+        with file.open("a") as stream:
+            stream.write(lines(first, last))
+        pieces.renew()
+    kept_so, whole = pieces.columns(), read(StepColumns(file))
+    assert kept_so is not None
+    assert whole is not None
+    assert len(list(chunks_of(kept_so.signals, "q.mean"))) == 4
+    assert same(reduced(kept_so, size), reduced(whole, size))
+    for name in whole.signals:
+        ring, other = (Ring.filled(c.indices, chunks_of(c.signals, name)) for c in (kept_so, whole))
+        assert (ring.count, ring.lowest, ring.highest) == (other.count, other.lowest, other.highest)
+        assert repr(ring.early) == repr(other.early)  # a NaN is not equal to itself
+        np.testing.assert_array_equal(ring.last(), other.last())
+    run = RunReader(tmp_path, config_of_run())
+    points = 4 * size
+    assert repr(curves_of(run, kept_so, points)) == repr(curves_of(run, whole, points))
 
 
 def test_a_run_is_judged_once_and_again_when_it_has_changed(

@@ -11,8 +11,9 @@ import pytest
 
 from steadyrl.core.records import Step
 from steadyrl.stability.course import WANDERS
+from steadyrl.stability.rings import EARLY, SPAN
 from steadyrl.stability.score import APART, called, evaluation_noise, objective, returns_of
-from steadyrl.stability.window import EARLY, SPAN, TRAINING_RETURN, Window
+from steadyrl.stability.window import TRAINING_RETURN, Window
 
 LONG = SPAN + 44
 

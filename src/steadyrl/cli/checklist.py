@@ -35,7 +35,7 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
 
     store = RunReader.open(arguments.run)
     found = judged(store, arguments.limits)
-    lines = go_through(found.config, list(store.steps()), found.verdict.findings)
+    lines = go_through(found.config, store.columns(), found.verdict.findings)
     if arguments.json:
         sys.stdout.write(json.dumps([asdict(line) for line in lines]) + "\n")
     else:

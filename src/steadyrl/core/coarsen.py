@@ -5,8 +5,11 @@ Works on columns of raw records instead of Step by Step: a hundred thousand take
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -17,31 +20,54 @@ from steadyrl.core.records import Step
 from steadyrl.core.signals import CATALOGUE, Reduction
 
 Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Places = NDArray[np.integer[Any]]
+Signals = Mapping[str, tuple[Places, Floats]]
 
 PACKED = 10_000  # records that are held as Python's own numbers, which take eight times the room
+
+
+class Chunked(Mapping[str, tuple[Places, Floats]]):
+    """Signals that need not be in memory as a whole: of each a part at a time can be had."""
+
+    @abstractmethod
+    def chunks(self, name: str) -> Iterator[tuple[Places, Floats]]:
+        """Positions and values, in order."""
+
+    @abstractmethod
+    def length(self, name: str) -> int:
+        """How many values there are."""
+
+
+def chunks_of(signals: Signals, name: str) -> Iterator[tuple[Places, Floats]]:
+    """A signal part by part, if that is how it can be had."""
+    return signals.chunks(name) if isinstance(signals, Chunked) else iter([signals[name]])
+
+
+def length_of(signals: Signals, name: str) -> int:
+    """How many values a signal has, without loading them."""
+    return signals.length(name) if isinstance(signals, Chunked) else len(signals[name][0])
 
 
 @dataclass(frozen=True)
 class Columns:
     """A run's Steps by signal: where each signal was measured, and what."""
 
-    indices: Integers  # of every Step
-    takens: Integers
+    indices: Places  # of every Step
+    takens: Places
     seconds: Floats
-    signals: Mapping[str, tuple[Places, Floats]]  # positions among the Steps, and values
+    signals: Signals  # positions among the Steps, and values
 
     def __len__(self) -> int:
         return len(self.indices)
 
-    @property
+    @cached_property
     def last(self) -> Step:
         """The last Step, as it was recorded."""
         end, held = len(self) - 1, {}
-        for name, (positions, values) in self.signals.items():
-            if len(positions) and positions[-1] == end:
-                held[name] = float(values[-1])
+        for name in self.signals:
+            for positions, values in deque(chunks_of(self.signals, name), maxlen=1):
+                if len(positions) and positions[-1] == end:
+                    held[name] = float(values[-1])
         return Step(int(self.indices[-1]), int(self.takens[-1]), float(self.seconds[-1]), held)
 
 
@@ -64,9 +90,8 @@ def piece_of(records: Sequence[Mapping[str, Any]]) -> Columns:
         groups.setdefault(names, []).append(position)
     parts: dict[str, list[tuple[Places, Floats]]] = {}
     for names, places in groups.items():
-        held = signals if len(groups) == 1 else [signals[place] for place in places]
-        values = list(chain.from_iterable(found.values() for found in held))
-        matrix = np.array(values, dtype=np.float64).reshape(len(held), len(names))
+        values = list(chain.from_iterable(signals[place].values() for place in places))
+        matrix = np.array(values, dtype=np.float64).reshape(len(places), len(names))
         where = np.array(places, dtype=np.int32)
         for column, name in enumerate(names):
             parts.setdefault(name, []).append((where, matrix[:, column]))
@@ -126,23 +151,68 @@ def _in_order(found: Sequence[tuple[Places, Floats]]) -> tuple[Places, Floats]:
 
 def coarsen(columns: Columns, size: int) -> list[Step]:
     """One Step for every `size` Steps; the last may stand for fewer."""
-    signals, count = columns.signals, len(columns)
-    merged: list[dict[str, float]] = [{} for _ in range(0, count, size)]
-    known = [name for name in CATALOGUE if name in signals]
-    for name in [*known, *(name for name in signals if name not in CATALOGUE)]:
-        positions, raw = signals[name]
-        reduction = CATALOGUE[name].reduce if name in CATALOGUE else "mean"
-        blocks, values = reduce_blocks(positions // size, raw, reduction)
+    found = reduced(columns, size)
+    merged: list[dict[str, float]] = [{} for _ in range(len(found))]
+    for name, (blocks, values) in found.signals.items():
         for block, value in zip(blocks.tolist(), values.tolist(), strict=True):
             merged[block][name] = value
+    heads = zip(found.indices.tolist(), found.takens.tolist(), found.seconds.tolist(), strict=True)
+    return [Step(*head, held) for head, held in zip(heads, merged, strict=True)]
+
+
+def reduced(columns: Columns, size: int) -> Columns:
+    """The same as columns: their positions are those of the blocks."""
+    signals, count = columns.signals, len(columns)
+    known = [name for name in CATALOGUE if name in signals]
+    merged = {}
+    for name in [*known, *(name for name in signals if name not in CATALOGUE)]:
+        reduction = CATALOGUE[name].reduce if name in CATALOGUE else "mean"
+        merged[name] = _reduced(chunks_of(signals, name), size, reduction)
     lasts = np.minimum(np.arange(size - 1, count + size - 1, size), count - 1)
-    heads = zip(
-        columns.indices[lasts].tolist(),
-        columns.takens[lasts].tolist(),
-        columns.seconds[lasts].tolist(),
-        strict=True,
+    return Columns(columns.indices[lasts], columns.takens[lasts], columns.seconds[lasts], merged)
+
+
+def _reduced(
+    chunks: Iterable[tuple[Places, Floats]], size: int, reduction: Reduction
+) -> tuple[Places, Floats]:
+    """Chunk by chunk; a block that may go on in the next one waits for it."""
+    found: list[tuple[Places, Floats]] = []
+    waiting: tuple[Places, Floats] = np.empty(0, dtype=np.int32), np.empty(0)
+    for chunk in chunks:
+        places, values = _after(waiting, chunk)
+        whole = int(np.searchsorted(places, places[-1] // size * size)) if len(places) else 0
+        if whole:
+            found.append(reduce_blocks(places[:whole] // size, values[:whole], reduction))
+        waiting = places[whole:], values[whole:]
+    if len(waiting[0]):
+        found.append(reduce_blocks(waiting[0] // size, waiting[1], reduction))
+    if len(found) == 1:
+        return found[0]
+    return (
+        np.concatenate([waiting[0][:0], *(blocks for blocks, _ in found)]),
+        np.concatenate([waiting[1][:0], *(values for _, values in found)]),
     )
-    return [Step(*head, found) for head, found in zip(heads, merged, strict=True)]
+
+
+def _after(first: tuple[Places, Floats], second: tuple[Places, Floats]) -> tuple[Places, Floats]:
+    if not len(first[0]):
+        return second
+    return np.concatenate([first[0], second[0]]), np.concatenate([first[1], second[1]])
+
+
+def in_stretches(
+    chunks: Iterable[tuple[Places, Floats]], size: int
+) -> Iterator[tuple[Places, Floats]]:
+    """The same values cut elsewhere: all but the last of a multiple of `size`."""
+    rest: tuple[Places, Floats] = np.empty(0, dtype=np.int32), np.empty(0)
+    for chunk in chunks:
+        places, values = _after(rest, chunk)
+        whole = len(values) - len(values) % size
+        if whole:
+            yield places[:whole], values[:whole]
+        rest = places[whole:], values[whole:]
+    if len(rest[0]):
+        yield rest
 
 
 def reduce_blocks(blocks: Places, values: Floats, reduction: Reduction) -> tuple[Places, Floats]:

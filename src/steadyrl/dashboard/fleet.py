@@ -81,6 +81,7 @@ class Fleet:
         self._walked = self._looked = -WALK
         self._turn = 0
         self._lock = threading.Lock()
+        self._called = threading.Event()  # somebody has begun to look
 
     def start(self) -> None:
         """Look for as long as the process lives."""
@@ -92,9 +93,13 @@ class Fleet:
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Somebody looks: runs that grow are judged again as long as that is so."""
+        """Somebody looks: runs are judged, and again when they grow, as long as that is so.
+
+        Whoever looks at a single run has the processor for its page.
+        """
         with self._lock:
             self._watchers += 1
+        self._called.set()
         try:
             yield
         finally:
@@ -133,15 +138,16 @@ class Fleet:
     def _forever(self) -> None:
         while True:
             begun = time.monotonic()
-            judged = self.renew(most=4)
-            time.sleep(self.pause(judged, time.monotonic() - begun))
+            judged = self.renew(most=4 if self._watchers else 0)
+            self._called.wait(self.pause(judged, time.monotonic() - begun))
+            self._called.clear()
 
     def pause(self, judged: int, took: float) -> float:
-        """Seconds until the next round: none as long as there are runs that nobody judged yet.
+        """Seconds until the next round: none as long as somebody waits for runs to be judged.
 
         Otherwise whoever trains beside it has the better right to the processor.
         """
-        if len(self._stamps) < len(self.found):
+        if self._watchers and len(self._stamps) < len(self.found):
             return 0.0
         return max(EVERY, SHARE * took) if judged else EVERY
 

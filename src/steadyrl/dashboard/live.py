@@ -8,7 +8,6 @@ from typing import Any
 
 from steadyrl.core.coarsen import Columns
 from steadyrl.core.errors import SteadyError
-from steadyrl.core.machine import give_back_memory
 from steadyrl.core.records import number_to_json
 from steadyrl.dashboard.folder import Found
 from steadyrl.dashboard.looking import Looks, stamp
@@ -47,7 +46,11 @@ def follow_run(one: Found, looks: Looks, sleep: Sleep = time.sleep) -> Iterator[
 def _followed(one: Found, looks: Looks, sleep: Sleep) -> Iterator[str]:
     """The whole run, then its new Steps, and now and then what is said of it."""
     known = stamp(one)
-    count, page = looks.page(one)
+    glanced = looks.glance(one)
+    if glanced is not None:
+        yield event("run", glanced.page(one.name))
+    count, page = looks.page(one, glanced)
+    del glanced  # its Steps would be held as long as somebody looks
     yield event("run", page)
     follower = _Follower(one, looks, count)
     spoken = time.monotonic()
@@ -103,8 +106,8 @@ class _Follower:
         """The verdict as it stands; with the curves, where they have grown too long or changed."""
         begun = time.monotonic()
         store = self._looks.opened(self._one, self._steps)
+        # What is free again is kept: the next verdict needs as much, and comes soon.
         view = run_view(store, self._one.name).to_json()
-        give_back_memory()
         self._pending = False
         whole = self._one.kind != "run" or self._count - self._drawn > POINTS
         if whole:

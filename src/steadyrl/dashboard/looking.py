@@ -6,10 +6,12 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from steadyrl.core.coarsen import Columns
 from steadyrl.core.machine import give_back_memory
 from steadyrl.dashboard.folder import Found
 from steadyrl.judging import QUIET_SECONDS, is_left, open_run
@@ -19,7 +21,10 @@ from steadyrl.store.reader import RunReader
 from steadyrl.store.step_columns import StepColumns
 from steadyrl.viewer.frame import plain
 from steadyrl.views.brief import brief
-from steadyrl.views.run import run_view
+from steadyrl.views.curves import Curve, curves_of
+from steadyrl.views.glance import glance
+from steadyrl.views.looked import look_at
+from steadyrl.views.run import lay_out, run_view
 
 if TYPE_CHECKING:
     from steadyrl.judging import Recorded
@@ -27,6 +32,22 @@ if TYPE_CHECKING:
 OWN = ("config.yaml", "steps.jsonl", "events.jsonl", "summary.json")
 Stamp = tuple[tuple[int, int, int], ...]
 ABSENT = (0, 0, 0)
+LONG = 8 << 20  # bytes from which on one would wait for the verdict
+
+
+@dataclass(frozen=True)
+class Glance:
+    """A run that was read and is not judged yet."""
+
+    store: Recorded
+    stamped: str  # its files as they were before they were read
+    columns: Columns | None
+    count: int  # of its Steps, if it is ours
+    curves: Mapping[str, Curve]
+
+    def page(self, name: str) -> str:
+        """What can be shown of it, as JSON."""
+        return plain(glance(self.store, name, self.columns, self.curves).to_json())
 
 
 class Looks:
@@ -43,17 +64,35 @@ class Looks:
         )
         return found
 
-    def page(self, one: Found) -> tuple[int, str]:
+    def glance(self, one: Found) -> Glance | None:
+        """The curves of a long run that nobody looked at yet; of others the page is there soon."""
+        stamped = _stamped(one)
+        long = sum(about[1] for about in stamp(one)) >= LONG
+        if not long or self._known(one, "page", stamped) is not None:
+            return None
+        with self._turn(one):
+            steps = self.steps(one)
+            store = self.opened(one, steps)
+            columns = store.columns() if isinstance(store, RunReader) else None
+            return Glance(store, stamped, columns, steps.count, curves_of(store, columns))
+
+    def page(self, one: Found, glanced: Glance | None = None) -> tuple[int, str]:
         """All that a page shows of a run, as JSON, and how many Steps it is made of."""
 
         def made() -> str:
-            steps = self.steps(one)
-            store = self.opened(one, steps)
-            text = plain(run_view(store, one.name).to_json())
+            if glanced is None:
+                steps = self.steps(one)
+                store = self.opened(one, steps)
+                text, count = plain(run_view(store, one.name).to_json()), steps.count
+            else:
+                store, count = glanced.store, glanced.count
+                looked = look_at(store, glanced.columns)
+                text = plain(lay_out(store, one.name, looked, glanced.curves).to_json())
             give_back_memory()
-            return f"{steps.count if isinstance(store, RunReader) else 0}\n{text}"
+            return f"{count if isinstance(store, RunReader) else 0}\n{text}"
 
-        count, _, text = self._once(one, "page", made).partition("\n")
+        stamped = glanced.stamped if glanced else ""
+        count, _, text = self._once(one, "page", made, stamped).partition("\n")
         return int(count), text
 
     def opened(self, one: Found, steps: StepColumns | None = None) -> Recorded:
@@ -67,21 +106,34 @@ class Looks:
         file = one.path / "steps.jsonl"
         return KeptSteps(file, self._kept) if self._kept else StepColumns(file)
 
-    def _once(self, one: Found, part: str, made: Callable[[], str]) -> str:
-        """What is kept of it, or what is made now."""
+    def _once(self, one: Found, part: str, made: Callable[[], str], stamped: str = "") -> str:
+        """What is kept of it, or what is made now; `stamped`: of the files that it is made from."""
         if self._kept is None:
             return made()
-        key, known = key_of(one.path), f"{made_by()} {one.name} {stamp(one)}"
-        found = self._kept.get(key, part, known)
+        stamped = stamped or _stamped(one)
+        found = self._known(one, part, stamped)
         if found is not None:
-            return found.decode()
-        with self._making.setdefault(key, threading.Lock()):  # row and page read a run in turn
-            found = self._kept.get(key, part, known)
+            return found
+        with self._turn(one):
+            found = self._known(one, part, stamped)
             if found is not None:
-                return found.decode()
+                return found
             text = made()
-            self._kept.put(key, {part: (known, text.encode(errors="replace"))})
+            self._kept.put(key_of(one.path), {part: (stamped, text.encode(errors="replace"))})
             return text
+
+    def _known(self, one: Found, part: str, stamped: str) -> str | None:
+        """What is kept of it, if its files are what they were."""
+        found = self._kept.get(key_of(one.path), part, stamped) if self._kept else None
+        return found.decode() if found is not None else None
+
+    def _turn(self, one: Found) -> threading.Lock:
+        """Row and page read a run in turn."""
+        return self._making.setdefault(key_of(one.path), threading.Lock())
+
+
+def _stamped(one: Found) -> str:
+    return f"{made_by()} {one.name} {stamp(one)}"
 
 
 def stamp(one: Found) -> Stamp:

@@ -8,9 +8,10 @@ blocks, 32 to 64 of equal size whatever the length of the run.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from steadyrl.stability.course import Course, Floats
 
@@ -34,23 +35,32 @@ class Blocks:
         self._end = 0.0
 
     @classmethod
-    def filled(cls, takens: Floats, values: Floats, *, apart: bool = False) -> Blocks:
-        """As if every value had been appended, all at once: but for the last digits the same."""
+    def filled(
+        cls, parts: Iterable[tuple[Floats, Floats]], count: int, *, apart: bool = False
+    ) -> Blocks:
+        """As if every value had been appended: but for the last digits the same.
+
+        They come part by part: where, and what; `count` are those of all parts that are returns.
+        """
         made = cls(apart=apart)
-        known = np.abs(values) < LARGEST
-        takens, values = takens[known], values[known]
-        count = len(values)
         while count // made.size >= MOST:
             made.size *= 2
-        full = count - count % made.size
-        squares = _squares(values)
-        if full:
-            made._sums = values[:full].reshape(-1, made.size).sum(axis=1).tolist()
-            made._squares = squares[:full].reshape(-1, made.size).sum(axis=1).tolist()
-            made._ends = takens[made.size - 1 : full : made.size].tolist()
-        if count:
-            made._sum, made._square = float(values[full:].sum()), float(squares[full:].sum())
-            made._count, made._last, made._end = count - full, float(values[-1]), float(takens[-1])
+        rest, seen, size = np.empty((3, 0)), 0, made.size
+        for takens, values in parts:
+            known = is_return(values)
+            takens, values = takens[known], values[known]
+            squares = _squares(values, seen, made._last)
+            seen += len(values)
+            if len(values):
+                made._last, made._end = float(values[-1]), float(takens[-1])
+            held = np.concatenate([rest, np.stack([takens, values, squares])], axis=1)
+            full = held.shape[1] - held.shape[1] % size
+            made._ends += held[0, size - 1 : full : size].tolist()
+            made._sums += held[1, :full].reshape(-1, size).sum(axis=1).tolist()
+            made._squares += held[2, :full].reshape(-1, size).sum(axis=1).tolist()
+            rest = held[:, full:]
+        made._sum, made._square = float(rest[1].sum()), float(rest[2].sum())
+        made._count = rest.shape[1]
         return made
 
     def append(self, taken: float, value: float) -> None:
@@ -101,12 +111,20 @@ class Blocks:
         )
 
 
-def _squares(values: Floats) -> Floats:
-    """By value: the squared difference to the one before, if they were gathered in one block."""
-    at = np.arange(len(values))
+def is_return(values: Floats) -> NDArray[np.bool_]:
+    """Which values say how high a return is."""
+    return np.abs(values) < LARGEST
+
+
+def _squares(values: Floats, begin: int, before: float) -> Floats:
+    """By value: the squared difference to the one before, if they were gathered in one block.
+
+    `begin`: how many there were already, of which `before` was the last.
+    """
+    at = np.arange(begin, begin + len(values))
     # While the k-th value came, a block held one value up to MOST, then two, four ...
     sizes = np.where(at < MOST, 1, 2 ** (np.log2(np.maximum(at, MOST) // MOST).astype(int) + 1))
-    squares: Floats = np.diff(values, prepend=values[:1]) ** 2
+    squares: Floats = np.diff(values, prepend=before) ** 2
     return np.where(at % sizes == 0, 0.0, squares)
 
 

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from steadyrl.core.numbers import amount
-from steadyrl.core.records import Finding, Step
+from steadyrl.core.records import Finding
 from steadyrl.maths.robust import Floats, median, trend
 from steadyrl.stability.check import check_config
 from steadyrl.stability.checklist_record import NOT_REACHED, Answer, Ask, Item, Phase, Record
 from steadyrl.stability.language_checklist import LANGUAGE_ITEMS
 
 if TYPE_CHECKING:
+    from steadyrl.core.coarsen import Columns
     from steadyrl.core.run_config import RunConfig
 
 PHASES: tuple[Phase, ...] = ("before", "early", "middle", "late")
@@ -42,17 +43,15 @@ class Line:
     seen: str
 
 
-def go_through(config: RunConfig, steps: Sequence[Step], findings: Sequence[Finding]) -> list[Line]:
+def go_through(
+    config: RunConfig, columns: Columns | None, findings: Sequence[Finding]
+) -> list[Line]:
     """Every item that concerns the run, phase by phase; phases not reached are not measured."""
     total, lines = config.budget, []
     for item in sorted(ITEMS, key=lambda item: PHASES.index(item.phase)):
-        start, end = BOUNDS.get(item.phase, (0.0, 0.0))
-        record = Record(
-            config,
-            [step for step in steps if start * total < step.taken <= end * total],
-            [step for step in steps if step.taken <= start * total],
-            [finding for finding in findings if start * total < finding.taken <= end * total],
-        )
+        begin, end = (share * total for share in BOUNDS.get(item.phase, (0.0, 0.0)))
+        spoken = [finding for finding in findings if begin < finding.taken <= end]
+        record = Record(config, columns, begin, end, spoken)
         answer = item.ask(record)
         if answer is not None:
             lines.append(Line(item.phase, item.statement, answer.passed, answer.seen))
@@ -117,7 +116,7 @@ def _always_below(name: str, limit: float) -> Ask:
 
 def _not_falling(record: Record) -> Answer:
     values = record.values("eval.return_mean")
-    if not record.steps:
+    if not record.reached:
         return NOT_REACHED
     if len(values) < 3:
         return Answer(None, f"{len(values)} evaluations: too few to tell")
@@ -131,7 +130,7 @@ def _rises(record: Record) -> Answer | None:
         return None  # the most likely answers may be right from the start: it has its own item
     values = record.values("eval.return_mean")
     before = record.values("eval.return_mean", earlier=True)
-    if not record.steps:
+    if not record.reached:
         return NOT_REACHED
     if len(values) < 3 or not len(before):
         return Answer(None, f"{len(values)} evaluations: too few to tell")
@@ -142,7 +141,7 @@ def _rises(record: Record) -> Answer | None:
 def _holds(record: Record) -> Answer:
     values = record.values("eval.return_mean")
     before = record.values("eval.return_mean", earlier=True)
-    if not record.steps:
+    if not record.reached:
         return NOT_REACHED
     if len(values) < 3 or len(before) < 3:
         return Answer(None, f"{len(values)} evaluations: too few to tell")
@@ -159,7 +158,7 @@ def _best_median(values: Floats) -> float:
 
 
 def _calm(record: Record) -> Answer:
-    if not record.steps:
+    if not record.reached:
         return NOT_REACHED
     severe = sorted({f"{f.rule} {f.name}" for f in record.findings if f.severity == "severe"})
     return Answer(not severe, ", ".join(severe) or "none")

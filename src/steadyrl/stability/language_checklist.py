@@ -38,7 +38,7 @@ def _of_the_document(name: str, low: float, high: float) -> Ask:
         if record.config.limits != "document" or not record.config.is_a("language"):
             return None
         if not len(values):
-            return NOT_REACHED if not record.steps else None
+            return NOT_REACHED if not record.reached else None
         middle = median(values)
         return Answer(low <= middle <= high, f"median {middle:.3g} nats")
 
@@ -113,7 +113,7 @@ def _reward_goes_on(record: Record) -> Answer | None:
 def _held_out_keeps_up(record: Record) -> Answer | None:
     """Held-out problems are answered no worse than before, but for chance."""
     values, before = record.values(HELD_OUT), record.values(HELD_OUT, earlier=True)
-    if not record.steps:
+    if not record.reached:
         return NOT_REACHED
     if not len(values) or not len(before):
         return Answer(None, f"{len(values)} evaluations: too few to tell")

@@ -6,7 +6,8 @@ import numpy as np
 
 from steadyrl.maths.robust import median
 from steadyrl.stability.course import FEWEST, WANDERS
-from steadyrl.stability.window import EPISODES, SCORES, SPAN, TRAINING_RETURN, Floats, Window
+from steadyrl.stability.rings import SPAN
+from steadyrl.stability.window import EPISODES, SCORES, TRAINING_RETURN, Floats, Window
 
 APART = 40  # values of training episodes that are looked at
 

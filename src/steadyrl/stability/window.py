@@ -9,21 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from steadyrl.core.coarsen import Columns, chunks_of
 from steadyrl.core.records import Step
 from steadyrl.maths.robust import median
-from steadyrl.stability.blocks import Blocks
+from steadyrl.stability.blocks import Blocks, is_return
 from steadyrl.stability.course import Course
+from steadyrl.stability.rings import SPAN, Ring
 
-if TYPE_CHECKING:
-    from steadyrl.core.coarsen import Columns
-
-SPAN = 256
-EARLY = 5  # values that make up a signal's beginning
 TRAINING_RETURN = "rollout.return_mean"
 EPISODES = "rollout.episode_return"  # the same without a running mean, where it is recorded
 # Of these the whole course is kept, in blocks: whether a run learned cannot be seen in its end.
@@ -36,71 +32,6 @@ SCORES = (
     "rollout.success_rate",
 )
 Floats = NDArray[np.float64]
-Number = TypeVar("Number", np.float64, np.int64)
-
-
-class _Ring:
-    """The last SPAN values of one signal, with running extremes over all of them."""
-
-    def __init__(self) -> None:
-        self._values = np.empty(SPAN)
-        self._indices = np.empty(SPAN, dtype=np.int64)
-        self.count = 0
-        self.lowest, self.highest = math.inf, -math.inf
-        self.early: list[float] = []
-
-    def append(self, index: int, value: float) -> None:
-        at = self.count % SPAN
-        self._values[at], self._indices[at] = value, index
-        if self.count < EARLY:
-            self.early.append(value)
-        self.count += 1
-        if value < self.lowest:
-            self.lowest = value
-        if value > self.highest:
-            self.highest = value
-
-    @classmethod
-    def filled(cls, indices: NDArray[np.int64], values: Floats) -> _Ring:
-        """As if every value had been appended; `indices` are those of the last few alone."""
-        ring = cls()
-        ring.count = max(0, len(values) - SPAN)
-        past = values[: ring.count]
-        ring.early = past[:EARLY].tolist()
-        # A NaN is neither a lowest nor a highest value, as in append().
-        ring.lowest = float(np.fmin.reduce(past, initial=math.inf))
-        ring.highest = float(np.fmax.reduce(past, initial=-math.inf))
-        for index, value in zip(indices, values[-SPAN:], strict=True):
-            ring.append(int(index), float(value))
-        return ring
-
-    def last(self, count: int = SPAN) -> Floats:
-        return _newest(self._values, self.count, count)
-
-    def indices(self) -> NDArray[np.int64]:
-        """Of the Steps that what is remembered is from, oldest first."""
-        return _newest(self._indices, self.count, SPAN)
-
-    def split(self, index: int) -> tuple[Floats, Floats]:
-        values, later = self.last(), self.indices() >= index
-        return values[~later], values[later]
-
-    def paired(self, other: _Ring) -> tuple[Floats, Floats]:
-        _, mine, its = np.intersect1d(self.indices(), other.indices(), return_indices=True)
-        return self.last()[mine], other.last()[its]
-
-    @property
-    def last_raised(self) -> int | None:
-        raised = np.flatnonzero(self.last() > 0)
-        return int(self.indices()[raised[-1]]) if len(raised) else None
-
-    @property
-    def latest(self) -> float:
-        return float(self._values[(self.count - 1) % SPAN])
-
-    @property
-    def latest_index(self) -> int:
-        return int(self._indices[(self.count - 1) % SPAN])
 
 
 def _apart(name: str) -> bool:
@@ -108,13 +39,12 @@ def _apart(name: str) -> bool:
     return name == EPISODES or name.startswith("eval.")
 
 
-def _newest(ring: NDArray[Number], written: int, count: int) -> NDArray[Number]:
-    """A copy of the newest of so many items that were written into a ring, oldest first."""
-    end = written % SPAN
-    start = end - min(count, written, SPAN)
-    if start >= 0:
-        return ring[start:end].copy()
-    return np.concatenate([ring[start:], ring[:end]])
+def _course_of(columns: Columns, name: str) -> Blocks:
+    """All values of a score in blocks; they are counted first, for that says how large."""
+    signals, takens = columns.signals, columns.takens
+    count = sum(len(values[is_return(values)]) for _, values in chunks_of(signals, name))
+    parts = ((takens[p].astype(np.float64), values) for p, values in chunks_of(signals, name))
+    return Blocks.filled(parts, count, apart=_apart(name))
 
 
 class Window:
@@ -124,7 +54,7 @@ class Window:
         self.budget, self.environment = budget, environment
         self.step: Step | None = None
         self.ended = False  # set by who judges a finished record: then all of it is looked at
-        self._rings: dict[str, _Ring] = {}
+        self._rings: dict[str, Ring] = {}
         self._blocks: dict[str, Blocks] = {}
 
     @classmethod
@@ -134,11 +64,10 @@ class Window:
         """The window at the end of a recorded run, of any length: as if it had been watched."""
         window = cls(budget, environment)
         window.step = columns.last
-        for name, (positions, values) in columns.signals.items():
-            window._rings[name] = _Ring.filled(columns.indices[positions[-SPAN:]], values)
+        for name in columns.signals:
+            window._rings[name] = Ring.filled(columns.indices, chunks_of(columns.signals, name))
             if name in SCORES:
-                takens = columns.takens[positions].astype(np.float64)
-                window._blocks[name] = Blocks.filled(takens, values, apart=_apart(name))
+                window._blocks[name] = _course_of(columns, name)
         return window
 
     def append(self, step: Step) -> None:
@@ -148,7 +77,7 @@ class Window:
         for name, value in step.signals.items():
             ring = rings.get(name)
             if ring is None:
-                ring = rings[name] = _Ring()
+                ring = rings[name] = Ring()
             ring.append(step.index, value)
             if name in SCORES:
                 self._gather(name, step.taken, value)

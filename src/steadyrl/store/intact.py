@@ -50,8 +50,11 @@ def is_event(found: Any) -> bool:
     return isinstance(kind, str)
 
 
-def step_problems(indices: NDArray[np.int64], last: int) -> list[str]:
+def step_problems(indices: NDArray[np.integer[Any]], last: int) -> list[str]:
     """In words: which Steps up to `last` are missing, and whether those there are in order."""
+    count = len(indices)
+    if rises(indices) and count and indices[0] == 1 and last <= indices[-1] == count:
+        return []  # nearly always, and nothing has to be copied
     problems = []
     end = max(last, int(indices.max(initial=0))) + 1
     falls = int(np.count_nonzero(np.diff(indices) <= 0))
@@ -66,6 +69,11 @@ def step_problems(indices: NDArray[np.int64], last: int) -> list[str]:
         places = "1 place" if falls == 1 else f"{falls} places"
         problems.append(f"steps.jsonl: Steps are repeated or out of order in {places}")
     return problems
+
+
+def rises(indices: NDArray[np.integer[Any]]) -> bool:
+    """Whether each is larger than the one before."""
+    return bool((indices[1:] > indices[:-1]).all())
 
 
 def damage_problem(file: str, lines: int) -> str:

@@ -21,7 +21,7 @@ from steadyrl.core.places import cache_folder
 
 MOST = 2 << 30  # bytes
 FILE = "runs.sqlite"
-FORM = 1  # of what is kept: another one is begun anew
+FORM = 2  # of what is kept: another one is begun anew
 _TABLES = """
 CREATE TABLE IF NOT EXISTS kept (
     run TEXT, part TEXT, stamp TEXT, content BLOB, PRIMARY KEY (run, part));

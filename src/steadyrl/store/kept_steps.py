@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from steadyrl.core.coarsen import Columns, Floats, Places, after, joined
+from steadyrl.core.coarsen import Chunked, Columns, Floats, Places, Signals, after, joined
 from steadyrl.store.kept import Kept, key_of
 from steadyrl.store.step_columns import StepColumns
 from steadyrl.store.tail import Place
@@ -18,8 +19,8 @@ from steadyrl.store.tail import Place
 WORTH = 10_000  # Steps from which on reading them again takes longer than one would wait
 HELD = 100_000  # Steps that are in memory while a long run is read
 _STATE = "steps"
+_SMALL = np.iinfo(np.int32)
 _HEADS = "*"  # index, taken and seconds of a piece, among the names of its signals
-Signals = Mapping[str, tuple[Places, Floats]]
 
 
 class KeptSteps(StepColumns):
@@ -29,7 +30,9 @@ class KeptSteps(StepColumns):
         super().__init__(path)
         self._kept, self._key = kept, key_of(path)
         self._lengths: list[int] = []  # of the pieces that are kept
-        self._names: dict[str, list[int]] = {}  # of each signal: the pieces that hold it
+        # Of each signal: the pieces that hold it, and how many values each of them has.
+        self._names: dict[str, list[tuple[int, int]]] = {}
+        self._recent = 0  # Steps that are held in memory
         self._take_up()
 
     def renew(self) -> bool:
@@ -41,19 +44,39 @@ class KeptSteps(StepColumns):
     def columns(self) -> Columns | None:
         """All of it; what is kept is loaded signal by signal, when it is asked for."""
         recent = super().columns()
-        heads = [self._heads(number) for number in range(len(self._lengths))]
-        if not heads:
+        if not self._lengths:
             return recent
-        if any(head is None for head in heads):  # somebody deleted it
+        heads = self._all_heads(recent)
+        if heads is None:  # somebody deleted it
             self._tail.place = Place()
             self._forget()
             super().renew()
             return super().columns()
-        found = [head for head in heads if head is not None]
-        whole = joined([*found, *([recent] if recent else [])])
-        assert whole is not None
         signals = _Lazy(self, sum(self._lengths), recent.signals if recent else {})
-        return Columns(whole.indices, whole.takens, whole.seconds, signals)
+        return Columns(*heads, signals)
+
+    def _all_heads(self, recent: Columns | None) -> tuple[Places, Places, Floats] | None:
+        """Index, taken and seconds of every Step, in as little memory as they need."""
+        total, small = sum(self._lengths) + (len(recent) if recent else 0), True
+        for head in self._each_head(recent):
+            if head is None:
+                return None
+            small &= bool(head[:2].min() >= _SMALL.min and head[:2].max() <= _SMALL.max)
+        kind = np.int32 if small else np.int64
+        whole, seconds, end = np.empty((2, total), dtype=kind), np.empty(total), 0
+        for head in self._each_head(recent):
+            if head is None:
+                return None
+            begin, end = end, end + head.shape[1]
+            whole[:, begin:end], seconds[begin:end] = head[:2], head[2].view(np.float64)
+        return whole[0], whole[1], seconds
+
+    def _each_head(self, recent: Columns | None) -> Iterator[NDArray[np.int64] | None]:
+        for number, length in enumerate(self._lengths):
+            part = self._kept.get(self._key, f"{_STATE}/{number}/{_HEADS}", str(length))
+            yield None if part is None else np.frombuffer(part, dtype=np.int64).reshape(3, -1)
+        if recent is not None:
+            yield _heads(recent)
 
     @property
     def count(self) -> int:
@@ -69,30 +92,24 @@ class KeptSteps(StepColumns):
         """Signals of which something is kept."""
         return list(self._names)
 
-    def kept_signal(self, name: str) -> list[tuple[Places, Floats]]:
-        """What is kept of a signal, by position among all Steps."""
-        found: list[tuple[Places, Floats]] = []
-        begins = np.cumsum([0, *self._lengths])
-        for number in self._names.get(name, ()):
+    def kept_signal(self, name: str) -> Iterator[tuple[Places, Floats]]:
+        """What is kept of a signal, by position among all Steps, piece by piece."""
+        begins = np.cumsum([0, *self._lengths], dtype=np.int32)
+        for number, _ in self._names.get(name, ()):
             length = self._lengths[number]
             part = self._kept.get(self._key, f"{_STATE}/{number}/{name}", str(length))
             if part is not None:
                 places, values = _unpacked(part, length)
-                found.append((places + begins[number], values))
-        return found
+                yield places + begins[number], values
+
+    def kept_length(self, name: str) -> int:
+        """How many values of a signal are kept."""
+        return sum(count for _, count in self._names.get(name, ()))
 
     def _forget(self) -> None:
         super()._forget()
-        self._lengths, self._names = [], {}
+        self._lengths, self._names, self._recent = [], {}, 0
         self._kept.forget(self._key, _STATE)
-
-    def _heads(self, number: int) -> Columns | None:
-        length = str(self._lengths[number])
-        part = self._kept.get(self._key, f"{_STATE}/{number}/{_HEADS}", length)
-        if part is None:
-            return None
-        raw = np.frombuffer(part, dtype=np.int64).reshape(3, -1)
-        return Columns(raw[0], raw[1], raw[2].view(np.float64), {})
 
     def _take_up(self) -> None:
         """Go on where an earlier process stopped, if the file is still the one it read."""
@@ -107,10 +124,11 @@ class KeptSteps(StepColumns):
 
     def _add(self, piece: Columns) -> None:
         super()._add(piece)
+        self._recent += len(piece)
         self._save_if(HELD)
 
     def _save_if(self, many: int) -> None:
-        if sum(map(len, self._pieces)) >= many:
+        if self._recent >= many:
             self._save()
 
     def _save(self) -> None:
@@ -119,7 +137,10 @@ class KeptSteps(StepColumns):
         if piece is None:
             return
         number = len(self._lengths)
-        names = {name: [*self._names.get(name, []), number] for name in piece.signals}
+        names = {
+            name: [*self._names.get(name, []), (number, len(places))]
+            for name, (places, _) in piece.signals.items()
+        }
         place = asdict(self._tail.place)
         state = {
             "place": {**place, "mark": base64.b64encode(place["mark"]).decode()},
@@ -127,19 +148,18 @@ class KeptSteps(StepColumns):
             "names": {**self._names, **names},
             "damaged": self._damaged,
         }
-        heads = np.stack([piece.indices, piece.takens, piece.seconds.view(np.int64)])
         parts = {_STATE: ("", json.dumps(state).encode())}
-        parts[f"{_STATE}/{number}/{_HEADS}"] = str(len(piece)), heads.tobytes()
+        parts[f"{_STATE}/{number}/{_HEADS}"] = str(len(piece)), _heads(piece).tobytes()
         for name, (places, values) in piece.signals.items():
             content = _packed(places, values, len(piece))
             parts[f"{_STATE}/{number}/{name}"] = str(len(piece)), content
         if self._kept.put(self._key, parts):
             self._lengths.append(len(piece))
             self._names.update(names)
-            self._pieces = []
+            self._pieces, self._recent = [], 0
 
 
-class _Lazy(Mapping[str, tuple[Places, Floats]]):
+class _Lazy(Chunked):
     """Signals that are loaded when they are asked for, and not held."""
 
     def __init__(self, steps: KeptSteps, begin: int, recent: Signals) -> None:
@@ -147,13 +167,22 @@ class _Lazy(Mapping[str, tuple[Places, Floats]]):
         self._known = list(dict.fromkeys([*steps.kept_names(), *recent]))
 
     def __getitem__(self, name: str) -> tuple[Places, Floats]:
+        found = list(self.chunks(name))
+        return np.concatenate([p for p, _ in found]), np.concatenate([v for _, v in found])
+
+    def chunks(self, name: str) -> Iterator[tuple[Places, Floats]]:
+        """What is kept, then what is in memory."""
         if name not in self._known:
             raise KeyError(name)
-        found = self._steps.kept_signal(name)
+        yield from self._steps.kept_signal(name)
         if name in self._recent:
             places, values = self._recent[name]
-            found.append((places + np.int32(self._begin), values))
-        return np.concatenate([p for p, _ in found]), np.concatenate([v for _, v in found])
+            yield places + np.int32(self._begin), values
+
+    def length(self, name: str) -> int:
+        """How many values there are."""
+        recent = len(self._recent[name][0]) if name in self._recent else 0
+        return self._steps.kept_length(name) + recent
 
     def __contains__(self, name: object) -> bool:
         return name in self._known
@@ -163,6 +192,11 @@ class _Lazy(Mapping[str, tuple[Places, Floats]]):
 
     def __len__(self) -> int:
         return len(self._known)
+
+
+def _heads(piece: Columns) -> NDArray[np.int64]:
+    """Index, taken and seconds as one array: the bits of the seconds stand for themselves."""
+    return np.stack([piece.indices, piece.takens, piece.seconds.view(np.int64)]).astype(np.int64)
 
 
 def _packed(places: Places, values: Floats, length: int) -> bytes:

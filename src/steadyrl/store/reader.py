@@ -18,7 +18,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from steadyrl.core.coarsen import Columns
+from steadyrl.core.coarsen import Columns, Places
 from steadyrl.core.errors import ConfigError, RunNotFound
 from steadyrl.core.presets import parse_config
 from steadyrl.core.records import Change, Step
@@ -48,6 +48,7 @@ class RunReader:
         self._columns = StepColumns(path / "steps.jsonl")
         self._events = JsonLines(path / "events.jsonl", is_event)
         self._step_problems: list[str] = []  # as of the last reading to the end
+        self._just_read = False  # and nobody asked for problems since
         self._lock = WriterLock(path)
 
     @classmethod
@@ -72,8 +73,8 @@ class RunReader:
         return (Step.from_json(record) for record in self.step_records())
 
     def step_count(self) -> int:
-        """About how many Steps there are, without reading them."""
-        return self._steps.count()
+        """How many lines there are for Steps; what was read before is not read for it again."""
+        return self._columns.lines()
 
     def step_records(self) -> Iterator[dict[str, Any]]:
         """All intact Steps as they stand in the file."""
@@ -84,10 +85,11 @@ class RunReader:
         last = self._last_known_step()  # asked for first: a run that is watched goes on meanwhile
         self._columns.renew()
         found = self._columns.columns()
-        indices = found.indices if found else np.empty(0, dtype=np.int64)
+        indices: Places = found.indices if found else np.empty(0, dtype=np.int64)
         damage = self._columns.damaged
         self._step_problems = [damage_problem("steps.jsonl", damage)] if damage else []
         self._step_problems += step_problems(indices, last)
+        self._just_read = True
         return found
 
     def events(self) -> Iterator[dict[str, Any]]:
@@ -129,7 +131,9 @@ class RunReader:
         return record if isinstance(record, dict) else None
 
     def _found_damage(self) -> list[str]:
-        self.columns()  # of what is new alone, after the first time
+        if not self._just_read:  # who judges has read it a moment ago
+            self.columns()
+        self._just_read = False
         deque(self._events, maxlen=0)
         damage = self._events.damaged
         events = [damage_problem("events.jsonl", damage)] if damage else []

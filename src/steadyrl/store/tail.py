@@ -17,7 +17,7 @@ import orjson
 from steadyrl.store.lines import LONGEST
 
 MARK = 64  # bytes before the position that must still be there
-BLOCK = 1 << 20  # bytes that are read at a time: what is made of them stays near the processor
+BLOCK = 1 << 17  # bytes that are read at a time: what is made of them stays near the processor
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +82,15 @@ class Tail:
                 if end:
                     yield whole[whole.index(b"\n") :] if inside else whole
             self.rest = b"" if self.place.inside else held
+
+    def ends_ahead(self) -> int:
+        """How many lines end behind the place, without reading them."""
+        try:
+            with self.path.open("rb") as file:
+                file.seek(self.place.position)
+                return sum(block.count(b"\n") for block in iter(lambda: file.read(BLOCK), b""))
+        except FileNotFoundError:
+            return 0
 
     def _is_another(self, file: BinaryIO) -> bool:
         """Whether it is no longer the file, or no longer has the content, that was read."""

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from steadyrl.core.records import without_nan
-from steadyrl.judging import judged
+from steadyrl.judging import Judged, judged
 from steadyrl.stability.score import score_of
 from steadyrl.views import wording
 from steadyrl.views.curves import rounded
@@ -39,8 +39,12 @@ class Brief:
 
 
 def brief(store: Recorded) -> Brief:
-    """Read and judge a run once; the small curve is the score as the judge remembers it."""
-    found = judged(store)
+    """Read and judge a run once."""
+    return brief_of(store, judged(store))
+
+
+def brief_of(store: Recorded, found: Judged) -> Brief:
+    """The row of a judged run; the small curve is the score as the judge remembers it."""
     verdict, window, budget = found.verdict, found.window, found.config.budget or 0
     score = score_of(window)
     course = window.course(score) if score else None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steadyrl.core.coarsen import Columns
+from steadyrl.core.coarsen import Columns, chunks_of, in_stretches, length_of
 from steadyrl.core.records import number_to_json
 from steadyrl.core.signals import CATALOGUE
 from steadyrl.store.foreign.run import ForeignRun
@@ -41,7 +41,10 @@ class Curve:
 def curve(x: Floats, y: Floats, points: int = POINTS) -> Curve:
     """A curve of about so many points."""
     kept = thin(y, points)
-    x, y = x[kept], y[kept]
+    return _line(x[kept], y[kept])
+
+
+def _line(x: Floats, y: Floats) -> Curve:
     finite = np.isfinite(y)
     found = zip(x[~finite].tolist(), y[~finite].tolist(), strict=True)
     return Curve(
@@ -58,12 +61,21 @@ def curves_of(store: Recorded, columns: Columns | None, points: int = POINTS) ->
         return {name: _curve(*held[name], points) for name in _in_order(held)}
     if columns is None:
         return {}
-    signals, takens = columns.signals, columns.takens
-    found = {}
-    for name in _in_order(signals):
-        positions, values = signals[name]
-        found[name] = _curve(takens[positions], values, points)
-    return found
+    return {name: _curve_of(columns, name, points) for name in _in_order(columns.signals)}
+
+
+def _curve_of(columns: Columns, name: str, points: int) -> Curve:
+    """The curve of one signal, of which only a part is in memory at a time."""
+    count, signals = length_of(columns.signals, name), columns.signals
+    size = _size(count, points)
+    xs, ys, seen = [np.empty(0)], [np.empty(0)], 0
+    for places, values in in_stretches(chunks_of(signals, name), size):
+        ends = [at - seen for at in (0, count - 1) if 0 <= at - seen < len(values)]
+        kept = np.union1d(_extremes(values, size), np.array(ends, dtype=np.int64))
+        xs.append(columns.takens[places[kept]].astype(np.float64))
+        ys.append(values[kept])
+        seen += len(values)
+    return _line(np.concatenate(xs), np.concatenate(ys))
 
 
 def _curve(x: Integers, y: Floats, points: int) -> Curve:
@@ -81,9 +93,20 @@ def thin(y: Floats, points: int = POINTS) -> Integers:
     And of each bucket the first NaN and the first infinity of either sign.
     """
     count = len(y)
-    if count <= points:
+    ends = np.array([0, count - 1] if count else [], dtype=np.int64)
+    return np.union1d(_extremes(y, _size(count, points)), ends)
+
+
+def _size(count: int, points: int) -> int:
+    """How many values a bucket has."""
+    return 1 if count <= points else -(-count // (points // 2))
+
+
+def _extremes(y: Floats, size: int) -> Integers:
+    """Of each bucket the lowest, the highest, and the first of each kind of no number."""
+    count = len(y)
+    if size == 1:
         return np.arange(count)
-    size = -(-count // (points // 2))
     rows = -(-count // size)
     padded = np.full(rows * size, np.nan)
     padded[:count] = y
@@ -93,7 +116,7 @@ def thin(y: Floats, points: int = POINTS) -> Integers:
     starts = some * size
     lows = starts + np.where(known, table, np.inf)[some].argmin(axis=1)
     highs = starts + np.where(known, table, -np.inf)[some].argmax(axis=1)
-    kept = [np.array([0, count - 1]), lows, highs]
+    kept = [lows, highs]
     for odd in (np.isnan(y), np.isposinf(y), np.isneginf(y)):
         where = np.flatnonzero(odd)
         kept.append(where[np.unique(where // size, return_index=True)[1]])

@@ -11,7 +11,7 @@ import numpy as np
 
 from steadyrl.core.coarsen import Columns
 from steadyrl.core.records import told_change
-from steadyrl.store.intact import LARGEST
+from steadyrl.store.intact import LARGEST, rises
 from steadyrl.store.reader import RunReader
 from steadyrl.store.step_columns import StepColumns
 from steadyrl.verdict import Verdict
@@ -126,13 +126,15 @@ def _taken_at(columns: Columns | None) -> Callable[[Any], int | None]:
     """How far the run was at a Step of this number, if there is one."""
     if columns is None:
         return lambda step: 0 if step == 0 else None
-    order = np.argsort(columns.indices, kind="stable")
-    indices = columns.indices[order]
+    indices, takens = columns.indices, columns.takens
+    if not rises(indices):
+        order = np.argsort(indices, kind="stable")
+        indices, takens = indices[order], takens[order]
 
     def find(step: Any) -> int | None:
         place = int(np.searchsorted(indices, step, side="right")) - 1 if _is_whole(step) else -1
         if place >= 0 and indices[place] == step:
-            return int(columns.takens[order[place]])
+            return int(takens[place])
         return 0 if step == 0 else None
 
     return find

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from steadyrl.core.coarsen import Columns, coarsen, columns_of
+from steadyrl.core.coarsen import Columns, reduced
 from steadyrl.core.records import without_nan
+from steadyrl.core.run_config import RunConfig
 from steadyrl.core.signals import CATALOGUE
 from steadyrl.core.traits import Unit
-from steadyrl.judging import BLOCKS, Judged, judged, judged_as_seen, observe
+from steadyrl.judging import Judged
 from steadyrl.stability.checklists import go_through
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.score import objective, score_of
@@ -22,6 +23,7 @@ from steadyrl.views.causes import Cause, causes_of
 from steadyrl.views.curves import POINTS, Curve, curves_of
 from steadyrl.views.facts import eta, facts_of, heard, made_with, unmeasured_of
 from steadyrl.views.history import Event, Mark, abandoned, events_of, marks_of
+from steadyrl.views.looked import Looked, look_at
 from steadyrl.views.settings import SettingShown, settings_of
 
 if TYPE_CHECKING:
@@ -129,27 +131,21 @@ class RunView:
 
 def run_view(store: Recorded, name: str, *, points: int = POINTS) -> RunView:
     """Read, judge and lay out a run."""
-    if not isinstance(store, RunReader):
-        columns = columns_of(step.to_json() for step in store.steps())
-        return lay_out(store, name, judged(store), columns, points=points)
-    config = store.config_in_force()
-    seen = observe(store, config)
-    found = judged_as_seen(store, config, seen)
-    return lay_out(store, name, found, seen.columns, points=points)
+    looked = look_at(store)
+    return lay_out(store, name, looked, curves_of(store, looked.columns, points))
 
 
-def lay_out(
-    store: Recorded, name: str, found: Judged, columns: Columns | None, *, points: int = POINTS
-) -> RunView:
-    """A judged run and its Steps, as a page shows them."""
-    verdict = found.verdict
-    curves = curves_of(store, columns, points)
-    bands = _bands(found, columns)
+def lay_out(store: Recorded, name: str, looked: Looked, curves: Mapping[str, Curve]) -> RunView:
+    """A judged run and its curves, as a page shows them."""
+    found, columns, verdict = looked.found, looked.columns, looked.found.verdict
+    detectors = Monitor(found.config).detectors
+    bands = bands_along(detectors, looked.blocks, found.config.budget or None)
     taken, seconds = (columns.last.taken, columns.last.seconds) if columns else (0, 0.0)
     command, does = wording.next_command(verdict)
     findings = _findings(verdict, found)
     settings, compared_with = settings_of(store)
-    events, main = list(store.events()), _main(found, curves)
+    judged_by = tuple(n for n in (objective(found.window), score_of(found.window)) if n)
+    events, main = list(store.events()), panels_of(judged_by, found.config, curves)
     return RunView(
         name=name,
         path=str(store.path),
@@ -174,7 +170,7 @@ def lay_out(
         marks=marks_of(store, verdict, columns, events),
         main=main,
         judged_by=objective(found.window),
-        signals=_signals(curves, bands, findings),
+        signals=signals_of(curves, bands, findings),
         checklist=_checklist(store, found, columns),
         settings=settings,
         compared_with=compared_with,
@@ -200,23 +196,16 @@ def _told(verdict: Verdict) -> list[str]:
     ]
 
 
-def _bands(found: Judged, columns: Columns | None) -> dict[str, Along]:
-    if columns is None:
-        return {}
-    block = max(1, -(-len(columns) // BLOCKS))
-    detectors = Monitor(found.config).detectors
-    return bands_along(detectors, coarsen(columns, block), found.config.budget or None)
-
-
 def _names(found: Judged, bands: Mapping[str, Along]) -> dict[str, str]:
     drawn = {rule for along in bands.values() for rule in along.rules}
     return {rule.id: rule.name for rule in Monitor(found.config).detectors if rule.id in drawn}
 
 
-def _main(found: Judged, curves: Mapping[str, Curve]) -> list[list[str]]:
+def panels_of(
+    judged_by: tuple[str, ...], config: RunConfig, curves: Mapping[str, Curve]
+) -> list[list[str]]:
     """Return and length, and what the rules judge by where that is something else."""
-    scores = tuple(score.signal for score in found.config.scores)
-    judged_by = tuple(n for n in (objective(found.window), score_of(found.window)) if n)
+    scores = tuple(score.signal for score in config.scores)
     panels: list[list[str]] = []
     for names in (RETURNS, judged_by, scores, LENGTHS):
         shown = {name for panel in panels for name in panel}
@@ -249,7 +238,7 @@ def _findings(verdict: Verdict, found: Judged) -> list[FindingShown]:
     return shown
 
 
-def _signals(
+def signals_of(
     curves: Mapping[str, Curve], bands: Mapping[str, Along], findings: Sequence[FindingShown]
 ) -> list[SignalShown]:
     """In the order in which they left their band; those that never did come last."""
@@ -281,8 +270,8 @@ def _checklist(
     """Of other programs' runs the budget is seldom known."""
     if not isinstance(store, RunReader) or not found.config.budget or columns is None:
         return []
-    steps = coarsen(columns, max(1, -(-len(columns) // MANY)))
-    lines = go_through(found.config, steps, found.verdict.findings)
+    few = reduced(columns, max(1, -(-len(columns) // MANY)))
+    lines = go_through(found.config, few, found.verdict.findings)
     return [(line.phase, CHECKED[line.passed], line.statement, line.seen) for line in lines]
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from steadyrl.maths.robust import median
+from steadyrl.stability.rings import EARLY
 from steadyrl.stability.rules import Detector, Sighting
-from steadyrl.stability.window import EARLY, Window
+from steadyrl.stability.window import Window
 
 NAME = "language.reference_kl"
 

@@ -26,6 +26,7 @@ from steadyrl.store.foreign.series import Series
 BLOCK = 1 << 22  # bytes looked at together
 LARGEST = 1 << 20  # longer records hold images or graphs, no scalars
 TEMPLATES = 256  # layouts tried on records of one length, before each is taken apart by itself
+ALIKE = 64  # frames of one length after which more of them are looked for at once
 HEAD, TAIL = 12, 4  # bytes of a frame around its record
 
 Places = NDArray[np.int64]
@@ -133,8 +134,11 @@ class EventFile:
                 rows, numbers = rows[intact], numbers[intact]
             self._read_rows(rows, numbers, found)
         for tag, parts in found.items():
-            order = np.argsort(np.concatenate([number for number, _ in parts]), kind="stable")
-            pieces[tag].append(Series.joined([series for _, series in parts]).take(order))
+            whole = Series.joined([series for _, series in parts])
+            if len(parts) > 1:
+                order = np.argsort(np.concatenate([number for number, _ in parts]), kind="stable")
+                whole = whole.take(order)
+            pieces[tag].append(whole)
 
     def _read_rows(
         self,
@@ -168,7 +172,7 @@ def _walk(block: bytes, start: int) -> tuple[Places, Places, int]:
     places: list[int] = []
     lengths: list[int] = []
     read, size = struct.Struct("<Q").unpack_from, len(block)
-    at = start
+    at, last, alike = start, -1, 0
     while at + HEAD <= size:
         (length,) = read(block, at)
         end = at + length + HEAD + TAIL
@@ -176,8 +180,23 @@ def _walk(block: bytes, start: int) -> tuple[Places, Places, int]:
             break
         places.append(at)
         lengths.append(length)
-        at = end
+        at, last, alike = end, length, alike + 1 if length == last else 0
+        if alike == ALIKE:  # a log of one tag: its frames are of one length for a long time
+            count, frame = _run_of(block, at, length), length + HEAD + TAIL
+            places.extend(range(at, at + count * frame, frame))
+            lengths.extend([length] * count)
+            at, alike = at + count * frame, 0
     return np.array(places, dtype=np.int64), np.array(lengths, dtype=np.int64), at
+
+
+def _run_of(block: bytes, at: int, length: int) -> int:
+    """How many whole frames of this length follow each other from a place on."""
+    frame = length + HEAD + TAIL
+    most = (len(block) - at) // frame
+    if most < 1:
+        return 0
+    found = np.ndarray((most,), dtype="<u8", buffer=block, offset=at, strides=(frame,)) == length
+    return most if found.all() else int(np.argmin(found))
 
 
 def _rows(data: Bytes, places: Places, length: int) -> Bytes:

@@ -131,8 +131,9 @@ def without_restarts(signals: Mapping[str, Series]) -> tuple[dict[str, Series], 
         for step, moment in restarts:
             void |= (series.steps >= step) & (series.order < moment)
         replaced += int(np.count_nonzero(void))
-        rest = series.take(~void)
-        result[name] = rest.take(np.argsort(rest.steps, kind="stable"))
+        rest = series.take(~void) if void.any() else series
+        late = bool((rest.steps[1:] < rest.steps[:-1]).any())
+        result[name] = rest.take(np.argsort(rest.steps, kind="stable")) if late else rest
     begun = _begun(result, [step for step, _ in restarts])
     return (result | {"run.restarted": begun} if len(begun) else result), replaced
 
@@ -214,7 +215,9 @@ def _anchors(signals: Mapping[str, Series]) -> Places:
     updates = [s.steps for name, s in signals.items() if not name.startswith(_EPISODIC)]
     chosen = updates or [series.steps for series in signals.values()]
     last = max(int(series.steps[-1]) for series in signals.values())
-    anchors: Places = np.unique(np.concatenate([*chosen, np.array([last], dtype=np.int64)]))
+    anchors: Places = np.concatenate(chosen)
+    if anchors[-1] != last or (anchors[1:] <= anchors[:-1]).any():
+        anchors = np.unique(np.append(anchors, last))
     episodes = signals.get("rollout.episode_return", NOTHING)
     if len(anchors) < _FEW_UPDATES < len(episodes):
         # A dozen rows of losses must not hide hundreds of episodes.

@@ -1,5 +1,6 @@
 // A chart: its line, the zone in which a rule objects, and every value that is no number.
 const LEFT = 58, RIGHT = 16;
+const NEAR = 300;  // pixels around the screen in which charts are drawn
 
 function aligned(series) {
   if (series.length === 1) return [series[0].x, series[0].y];
@@ -167,19 +168,22 @@ function Chart({ spec, height = 150, title, about, children }) {
   const address = useAddress();
   const range = spec.zoom || (spec.fixed ? null : address.x);
   const log = address.log === "1" && !spec.fixed;
-  useEffect(() => {  // only what is on the screen is drawn
-    const watcher = new IntersectionObserver((found) => { if (found.some((one) => one.isIntersecting)) see(true); }, { rootMargin: "300px" });
-    watcher.observe(place.current);
+  const near = useRef(false);
+  useEffect(() => {  // only what is on the screen is drawn; what is there at first is drawn at once
+    const { top, bottom, width } = place.current.getBoundingClientRect();
+    near.current = width > 0 && top < innerHeight + NEAR && bottom > -NEAR;
+    const watcher = new IntersectionObserver((found) => { if (found.some((one) => one.isIntersecting)) see(true); }, { rootMargin: `${NEAR}px` });
+    if (!near.current) watcher.observe(place.current);
     const renew = () => setThemeCount((n) => n + 1);
     addEventListener("theme", renew);
-    const print = () => see(true);
+    const print = () => { if (!near.current) see(true); };
     addEventListener("beforeprint", print);
     return () => { watcher.disconnect(); removeEventListener("theme", renew); removeEventListener("beforeprint", print); };
   }, []);
   const logged = log && spec.series.every((one) => one.y.every((v) => v === null || v > 0));
   const shape = spec.series.map((one) => [one.name, one.color, one.thin, one.dim].join()).join(";");
   useEffect(() => {
-    if (!seen || !place.current) return undefined;
+    if (!(seen || near.current) || !place.current) return undefined;
     const width = Math.max(120, place.current.clientWidth);
     const held = drawn.current = { ...spec, range, log: logged, source: spec };
     const made = new uPlot(options(held, width, height, (u) => say(reading(held, u)), (x) => State.write({ x })), aligned(spec.series), place.current);

@@ -125,12 +125,33 @@ function Fleet() {
   <//>`;
 }
 
+// A curve that grows stays bounded: of each stretch the lowest and the highest value are kept, and
+// of what is no number the first of its kind, as in the curves that come with a verdict.
+const STRETCHES = 600, LONGEST = 4 * STRETCHES;
+
+function thinned({ x, y, odd }) {
+  if (x.length <= LONGEST && odd.length <= LONGEST) return { x, y, odd };
+  const wide = (x.at(-1) - x[0]) / STRETCHES || 1, stretch = (at) => Math.min(STRETCHES - 1, Math.floor((at - x[0]) / wide));
+  const kinds = new Set(), first = (kind) => !kinds.has(kind) && kinds.add(kind);
+  const told = odd.filter(([at, what]) => first(`${stretch(at)} ${what}`)), gaps = new Set(told.map(([at]) => at));
+  const low = new Array(STRETCHES).fill(-1), high = new Array(STRETCHES).fill(-1), kept = new Set([0, x.length - 1]);
+  for (let i = 0; i < x.length; i += 1) {
+    const at = stretch(x[i]);
+    if (y[i] === null) { if (gaps.has(x[i])) kept.add(i); continue; }
+    if (low[at] < 0 || y[i] < y[low[at]]) low[at] = i;
+    if (high[at] < 0 || y[i] > y[high[at]]) high[at] = i;
+  }
+  for (const i of [...low, ...high]) if (i >= 0) kept.add(i);
+  const order = [...kept].sort((a, b) => a - b);
+  return { x: order.map((i) => x[i]), y: order.map((i) => y[i]), odd: told };
+}
+
 function grown(run, added) {
   const curves = { ...run.curves };
   for (const [name, { x, y }] of Object.entries(added.signals)) {
     const known = curves[name] || { x: [], y: [] };
     const odd = x.map((at, i) => [at, y[i]]).filter((pair) => typeof pair[1] === "string");
-    curves[name] = { x: [...known.x, ...x], y: [...known.y, ...y.map((value) => typeof value === "string" ? null : value)], odd: [...(known.odd || []), ...odd] };
+    curves[name] = thinned({ x: [...known.x, ...x], y: [...known.y, ...y.map((value) => typeof value === "string" ? null : value)], odd: [...(known.odd || []), ...odd] });
   }
   const far = counted(added.taken) + (run.budget ? ` of ${counted(run.budget)}` : "");
   const facts = run.facts.map(([name, text]) => [name, name === run.unit.many ? far : text]);

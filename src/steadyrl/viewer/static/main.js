@@ -60,14 +60,20 @@ async function inlined(element) {
   return JSON.parse(await new Response(stream).text());
 }
 
-// A file: what is seen first is drawn first; curves that are folded away are read afterwards.
-function Inlined({ page, rest }) {
+// A file: what is seen first is drawn first, before the rest of the file has come; curves that are
+// folded away are read when there is nothing else to do.
+function Inlined({ page }) {
   const [whole, set] = useState(page);
   useEffect(() => {
-    if (rest) setTimeout(async () => {
+    const idle = window.requestIdleCallback || ((act) => setTimeout(act, 100));
+    const read = async () => {
+      const rest = document.getElementById("more");
+      if (!rest) return;
       const later = await inlined(rest);
       set({ ...page, runs: page.runs.map((run, index) => ({ ...run, curves: { ...run.curves, ...later[index] } })) });
-    }, 100);
+    };
+    if (document.readyState === "loading") addEventListener("DOMContentLoaded", () => idle(read));
+    else idle(read);
   }, []);
   return html`<${Page} page=${whole} />`;
 }
@@ -85,7 +91,7 @@ async function begin() {
     if (data) {
       const page = await inlined(data);
       root.textContent = "";
-      render(html`<${Inlined} page=${page} rest=${document.getElementById("more")} />`, root);
+      render(html`<${Inlined} page=${page} />`, root);
     } else startDashboard(root);
   } catch (error) {
     complain(root, `This page cannot be drawn: ${error}. A current browser is needed.`);
