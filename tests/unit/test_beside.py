@@ -129,7 +129,7 @@ def test_a_record_that_ends_before_its_plan_and_shows_no_learning_is_broken_off(
     state = {"max_steps": 500, "log_history": history}
     (tmp_path / "trainer_state.json").write_text(json.dumps(state))
     verdict = judge(ForeignRun(tmp_path))
-    assert verdict.sentence == "broken off: its record ends at 12 of 500 planned env steps"
+    assert verdict.sentence == "broken off: its record ends at 12 of 500 planned training steps"
     state["max_steps"] = 12
     (tmp_path / "trainer_state.json").write_text(json.dumps(state))
     assert judge(ForeignRun(tmp_path)).headline == "cannot tell"
@@ -227,9 +227,10 @@ def test_a_run_without_a_return_cannot_be_called_healthy(tmp_path: Path) -> None
 
 
 def test_a_thousand_steps_are_too_few_to_be_called_healthy(tmp_path: Path) -> None:
-    run = zoo(tmp_path, [float(n) for n in range(60)])
+    returns = [2.0 * n for n in range(60)]
+    run = zoo(tmp_path, returns)
     assert judge(ForeignRun(run)).headline == "healthy"
-    monitor(run / "0.monitor.csv", [float(n) for n in range(60)], length=20)
+    monitor(run / "0.monitor.csv", returns, length=20)
     assert "1,200 env steps are too few" in " ".join(judge(ForeignRun(run)).doubts)
 
 

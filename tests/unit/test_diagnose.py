@@ -127,13 +127,16 @@ def test_a_diagnosis_says_since_when_and_on_what_grounds(accuse: Accuse) -> None
     case = case_of(finding("D9", 1), finding("D2", 30), finding("D1", 20))
     (found,) = accuse(case, cause("C1", 1.5, "D1", "D2"))
     assert found.onset == 20
-    assert found.confidence == 0.99  # nothing is certain
+    assert found.weight == 0.99  # nothing is certain
     assert found.explains == ("D1", "D2")
     assert (found.evidence_for, found.evidence_against) == (("for C1",), ("against C1",))
     assert (found.would_decide, found.remedies) == ("A look at C1.", ("R301",))
 
 
-def test_a_confidence_is_told_in_hundredths(accuse: Accuse) -> None:
+def test_a_confidence_is_told_in_hundredths(
+    accuse: Accuse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(diagnose, "frequency", lambda weight: weight)
     (found,) = accuse(case_of(finding("D1", policy__kl=1.0)), cause("C1", 0.4567, "D1"))
     assert found.confidence == 0.46
 
@@ -150,7 +153,7 @@ def test_a_cause_that_rests_on_a_weak_signal_is_trusted_as_far_as_the_weakest(
     case = case_of(*seen, family="ppo", weaker=weaker)
     found = {d.cause: d for d in accuse(case, cause("C1", 0.8, "D1"), cause("C2", 0.7, "D2"))}
     assert found.keys() == {"C1"}  # 0.07 is nothing
-    assert found["C1"].confidence == 0.4
+    assert found["C1"].weight == 0.4
     assert found["C1"].evidence_against == (
         "against C1",
         "policy.kl says less here: last epoch",
