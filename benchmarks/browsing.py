@@ -21,6 +21,8 @@ DRAWN = """() => [...document.querySelectorAll("canvas")].some((c) => c.width > 
 ROWS = "() => document.querySelectorAll('.rows .row').length > 5"
 JUDGED = """() => { const rows = [...document.querySelectorAll('.rows .row')];
     return rows.length > 5 && !rows.some((row) => row.innerText.includes('reading')); }"""
+# Of a long run the curves come first: whether what is said of them is there too.
+TOLD = "() => !document.body.innerText.includes('verdict on them is being worked out')"
 HERE = ("http://127.0.0.1", "http://localhost")
 # TensorBoard's charts are elements of its own, some of them hidden from a plain query.
 LINES = """() => { const drawn = "canvas, line-chart svg path, .series-view svg path";

@@ -30,6 +30,7 @@ from browsing import (
     JUDGED,
     LINES,
     ROWS,
+    TOLD,
     heap,
     memory,
     opened,
@@ -78,6 +79,8 @@ def long(browser: Browser, scratch: Path, options: argparse.Namespace) -> Found:
                 address = f"{base}/#timeseries" if tensorboard else run_address(folder, base)
                 seconds, page = opened(browser, address, LINES if tensorboard else DRAWN)
                 taken.setdefault(name, []).append(seconds)
+                if not tensorboard:
+                    taken.setdefault(f"{name}_judged", []).append(seconds + until(page, TOLD))
                 held[name], most[name] = memory(process), peak(process)
                 page.context.close()
     drawn = json.loads(_first_event(runs, scratch / "cache-0"))["curves"]["rollout.return_mean"]

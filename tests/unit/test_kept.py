@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from steadyrl.store.kept_steps import KeptSteps
 from steadyrl.store.reader import RunReader
 from steadyrl.store.step_columns import StepColumns
 from steadyrl.views.curves import curves_of
+from steadyrl.views.run import run_view
 from tests.rules.traces import CUT_SHORT, trace, trace_of
 from tests.unit.test_judging import config_of_run, recorded
 
@@ -192,6 +194,43 @@ def test_what_is_kept_in_pieces_is_seen_as_one(size: int, kept: Kept, tmp_path: 
     run = RunReader(tmp_path, config_of_run())
     points = 4 * size
     assert repr(curves_of(run, kept_so, points)) == repr(curves_of(run, whole, points))
+
+
+@pytest.mark.usefixtures("few")
+def test_for_what_is_new_only_the_newest_piece_is_loaded(
+    kept: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, asked = tmp_path / "steps.jsonl", list[str]()
+    file.write_text(lines(1, 15))
+    steps = KeptSteps(file, kept)
+    steps.renew()
+    with file.open("a") as stream:
+        stream.write(lines(16, 30))
+    steps.renew()  # so many that they are kept as well
+    known = kept.get
+    monkeypatch.setattr(
+        kept, "get", lambda run, part, at: asked.append(part) or known(run, part, at)
+    )
+    assert steps.since(20).indices.tolist() == list(range(21, 31))
+    assert asked
+    assert not [part for part in asked if part.startswith("steps/0/")]
+
+
+def test_a_verdict_on_a_longer_run_takes_hardly_more_memory(
+    kept: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_steps, "HELD", 1000)  # as if it had been followed
+    run, most = recorded(tmp_path / "run", []), []
+    for first, last in ((1, 10_000), (10_001, 40_000)):
+        with (run / "steps.jsonl").open("a") as stream:
+            stream.write(lines(first, last))
+        steps = KeptSteps(run / "steps.jsonl", kept)
+        steps.renew()
+        tracemalloc.start()
+        run_view(RunReader.open(run).taking_up(steps), "run")
+        most.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert most[1] - most[0] < 40 * 30_000  # bytes: a number, its place and time, and little more
 
 
 def test_a_run_is_judged_once_and_again_when_it_has_changed(

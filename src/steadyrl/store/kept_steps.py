@@ -72,9 +72,8 @@ class KeptSteps(StepColumns):
         return whole[0], whole[1], seconds
 
     def _each_head(self, recent: Columns | None) -> Iterator[NDArray[np.int64] | None]:
-        for number, length in enumerate(self._lengths):
-            part = self._kept.get(self._key, f"{_STATE}/{number}/{_HEADS}", str(length))
-            yield None if part is None else np.frombuffer(part, dtype=np.int64).reshape(3, -1)
+        for number in range(len(self._lengths)):
+            yield self._head(number)
         if recent is not None:
             yield _heads(recent)
 
@@ -84,9 +83,28 @@ class KeptSteps(StepColumns):
         return sum(self._lengths) + super().count
 
     def since(self, count: int) -> Columns:
-        """The Steps after the first so many; the recent ones are in memory."""
-        begin = sum(self._lengths)
-        return super().since(count - begin) if count >= begin else after(self.columns(), count)
+        """The Steps after the first so many; of what is kept only the pieces that hold them."""
+        begins = np.cumsum([0, *self._lengths])
+        first = int(np.searchsorted(begins, count, side="right")) - 1
+        pieces = [self._piece(number) for number in range(first, len(self._lengths))]
+        if any(piece is None for piece in pieces):  # somebody deleted it
+            return after(self.columns(), count)
+        found = [piece for piece in pieces if piece is not None]
+        return after(joined([*found, *self._pieces]), count - int(begins[first]))
+
+    def _piece(self, number: int) -> Columns | None:
+        """What is kept of some Steps that follow each other."""
+        length, signals = self._lengths[number], {}
+        head = self._head(number)
+        for name, held in self._names.items():
+            if number in dict(held):
+                part = self._kept.get(self._key, f"{_STATE}/{number}/{name}", str(length))
+                if part is None:
+                    return None
+                signals[name] = _unpacked(part, length)
+        if head is None:
+            return None
+        return Columns(head[0], head[1], head[2].view(np.float64), signals)
 
     def kept_names(self) -> list[str]:
         """Signals of which something is kept."""
@@ -110,6 +128,11 @@ class KeptSteps(StepColumns):
         super()._forget()
         self._lengths, self._names, self._recent = [], {}, 0
         self._kept.forget(self._key, _STATE)
+
+    def _head(self, number: int) -> NDArray[np.int64] | None:
+        length = str(self._lengths[number])
+        part = self._kept.get(self._key, f"{_STATE}/{number}/{_HEADS}", length)
+        return None if part is None else np.frombuffer(part, dtype=np.int64).reshape(3, -1)
 
     def _take_up(self) -> None:
         """Go on where an earlier process stopped, if the file is still the one it read."""

@@ -24,8 +24,11 @@ def detect(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     if share > limits["share"]:
         return None
     drift = window.latest("target.drift")
+    moving = (
+        f"moves {share:.1e} as far as the critic" if share else "stands still, the critic moves"
+    )
     return Sighting(
-        f"the target network moves {share:.1e} as far as the critic; they are {drift:.2g} apart",
+        f"the target network {moving}; they are {drift:.2g} apart",
         {
             "target.change": float(moves[-1]),
             "critic.update_ratio": float(online[-1]),

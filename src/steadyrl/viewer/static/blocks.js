@@ -21,7 +21,7 @@ function Branch({ branch, low, high, measure }) {
   const said = middle === null ? "–" : known.length < 2 ? told(middle) : known[0] === known.at(-1) ? `${told(middle)}, every time` : `${told(middle)} (${told(known[0])} to ${told(known.at(-1))})`;
   const many = branch.values.length, state = many > 1 ? `${many - branch.healthy} of ${many} sick` : branch.healthy ? "nothing severe" : "still sick";
   return html`<li><div class="branch ${branch.kind}"><div><span class="name">${branch.name.replaceAll("-", " ")}</span> <span class="soft small">${branch.kind === "fix" ? "the fix, " : ""}${branch.why}</span>
-      <div class="soft small">${branch.beside.slice(0, 4).join(" · ")}</div></div>
+      <div class="soft small">${[...new Set(branch.beside)].slice(0, 4).join(" · ")}</div></div>
     <${Dots} branch=${branch} low=${low} high=${high} />
     <div><b class="number">${said}</b> <span class="soft small">${measure}</span><div><${Pill} tone=${branch.helped ? "good" : branch.healthy === branch.values.length ? "unknown" : "bad"}>${branch.helped === null ? state : branch.helped ? "better, nothing severe" : "no better"}<//></div></div></div></li>`;
 }
