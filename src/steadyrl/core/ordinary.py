@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import errno
 import json
-import zipfile
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the others unpack without any bound
+if TYPE_CHECKING:  # what reads no archive begins sooner without it
+    import zipfile
+
+PACKINGS = (0, 8)  # zipfile's numbers of stored and deflated; the others unpack without any bound
 
 
 def open_ordinary(path: Path) -> BinaryIO:
