@@ -2,6 +2,7 @@
 
     python benchmarks/kills.py                          a thousand kills
     python benchmarks/kills.py --count 50 --only ppo    some of them
+    python benchmarks/kills.py --record --seed 3        counted as they come; a second start goes on
 
 Each victim is a command in a process of its own that is killed at a random moment, begun again as a
 user would, killed again, and let go to its end. Then every run below its folder must have the Steps
@@ -22,19 +23,26 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from common import conclude
+from common import ROOT, conclude, machine
 from kill_victims import VICTIMS, Victim
 
 from steadyrl.experiments.verify_resume import compare_runs
 
+RESULTS = ROOT / "benchmarks" / "results" / "kills.json"
+SCRATCH = "/dev/shm" if Path("/dev/shm").is_dir() else None  # SIGKILL loses nothing written there
 MOST_KILLS = 6  # of one victim: then it is let go
 # What a result says of the clock, the machine and the place, which differ by right.
-NOT_COMPARED = {"seconds", "date", "machine", "commit", "report", "folder", "path", "run", "output"}
+NOT_COMPARED = {
+    *("seconds", "minutes", "env_steps_per_second", "samples_per_second", "utilisation"),
+    *("date", "machine", "commit", "report", "folder", "path", "run", "output"),
+}
 
 
 def main() -> None:
@@ -44,42 +52,78 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=list(VICTIMS), default=list(VICTIMS))
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--quick", action="store_true", help="20 kills")
+    parser.add_argument("--record", action="store_true", help="count them in results/kills.json")
     parser.add_argument("--json", action="store_true", help="only the last line")
     arguments = parser.parse_args()
     say = (lambda _: None) if arguments.json else _tell
     count = 20 if arguments.quick else arguments.count
-    with tempfile.TemporaryDirectory(prefix="steadyrl-kills-") as folder:
-        kills, differences = killed(Path(folder), arguments.only, count, arguments.seed, say)
-    told = {"kills": kills, "count": sum(kills.values()), "differences": differences}
-    conclude("kills", told, keep=not arguments.quick and count >= 1000 and not differences)
-    sys.exit(bool(differences))
+    counts = _recorded(arguments.seed) if arguments.record else Counts()
+    with tempfile.TemporaryDirectory(prefix="steadyrl-kills-", dir=SCRATCH) as folder:
+        for told in killed(Path(folder), arguments.only, count, arguments.seed, counts):
+            say(told)
+            if arguments.record:
+                _record(arguments.seed, counts)
+    told = {"kills": counts.kills, "count": counts.total, "differences": counts.differences}
+    whole = not arguments.quick and not arguments.record and count >= 1000
+    conclude("kills", told, keep=whole and not counts.differences)
+    sys.exit(bool(counts.differences))
+
+
+@dataclass
+class Counts:
+    """How far it has come: victims that were taken in turn, their kills, what differed."""
+
+    turns: int = 0
+    kills: dict[str, int] = field(default_factory=dict)
+    differences: list[str] = field(default_factory=list)
+
+    @property
+    def total(self) -> int:
+        """All kills."""
+        return sum(self.kills.values())
 
 
 def killed(
-    folder: Path, names: Sequence[str], count: int, seed: int, say: Callable[[str], None]
-) -> tuple[dict[str, int], list[str]]:
-    """So many kills in turn over the victims: how many each had, and what differed afterwards."""
-    chance, kills = random.Random(seed), dict.fromkeys(names, 0)
+    folder: Path, names: Sequence[str], count: int, seed: int, counts: Counts
+) -> Iterator[str]:
+    """So many kills over the victims, one after the other; tells and counts what came of each."""
     lengths: dict[str, float] = {}
-    differences: list[str] = []
-    while sum(kills.values()) < count:
-        for name in names:
-            unbroken = folder / f"{name}-unbroken"
-            if name not in lengths:
-                lengths[name] = _whole(name, unbroken)
-            broken = folder / f"{name}-broken"
-            wanted = min(chance.randint(1, MOST_KILLS), count - sum(kills.values()))
-            done = _kill_again_and_again(name, broken, wanted, lengths[name], chance)
-            found = [f"{name}: {text}" for text in _differences(VICTIMS[name], unbroken, broken)]
-            kills[name] += done
-            differences += found
-            say(f"{sum(kills.values()):5} kills  {name:9} {done} kills, {len(found)} differences")
-            for text in found[:5]:
-                say(f"      {text}")
-            shutil.rmtree(broken)
-            if sum(kills.values()) >= count:
-                break
-    return kills, differences
+    while counts.total < count:
+        chance = random.Random(f"{seed} {counts.turns}")  # so that a second start goes on
+        name = names[counts.turns % len(names)]
+        unbroken, broken = folder / f"{name}-unbroken", folder / f"{name}-broken"
+        if name not in lengths:
+            lengths[name] = _whole(name, unbroken)
+        wanted = min(chance.randint(1, MOST_KILLS), count - counts.total)
+        done = _kill_again_and_again(name, broken, wanted, lengths[name], chance)
+        found = [f"{name}: {text}" for text in _differences(VICTIMS[name], unbroken, broken)]
+        counts.kills[name] = counts.kills.get(name, 0) + done
+        counts.differences += found
+        counts.turns += 1
+        shutil.rmtree(broken)
+        shown = "".join(f"\n      {text}" for text in found[:5])
+        yield f"{counts.total:5} kills  {name:9} {done} kills, {len(found)} differences{shown}"
+
+
+def _recorded(seed: int) -> Counts:
+    """What an earlier start with this seed has counted."""
+    if not RESULTS.exists():
+        return Counts()
+    known = json.loads(RESULTS.read_text("utf-8")).get("seeds", {}).get(str(seed), {})
+    return Counts(**{name: known[name] for name in ("turns", "kills", "differences") if known})
+
+
+def _record(seed: int, counts: Counts) -> None:
+    """Add up over all seeds."""
+    held = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
+    seeds = {**held.get("seeds", {}), str(seed): {**asdict(counts), "machine": machine()}}
+    kills = Counter[str]()
+    for each in seeds.values():
+        kills.update(each["kills"])
+    differences = [text for each in seeds.values() for text in each["differences"]]
+    told = {"kills": dict(kills), "count": kills.total(), "differences": differences}
+    text = json.dumps({"benchmark": "kills", **told, "seeds": seeds}, indent=2) + "\n"
+    RESULTS.write_text(text, encoding="utf-8")
 
 
 def _whole(name: str, folder: Path) -> float:
@@ -138,12 +182,13 @@ def _victim(name: str, folder: Path, begun: Any) -> None:
     os.setsid()
     begun.value = 1
     folder.mkdir(exist_ok=True)
+    os.chdir(folder)  # results name configs by their paths, which must be the same for both
     with (
         folder.with_suffix(".log").open("a", encoding="utf-8") as log,
         redirect_stdout(log),
         redirect_stderr(log),
     ):
-        code = VICTIMS[name].begin(folder)
+        code = VICTIMS[name].begin(Path())
         log.flush()
     os._exit(code)
 

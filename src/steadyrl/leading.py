@@ -18,7 +18,7 @@ from steadyrl.algorithms.common.training import Training
 from steadyrl.core.arrays import SpreadArray, spread_arrays
 from steadyrl.core.errors import LeaderFailed, StoreError, WorkerLost
 from steadyrl.core.records import RunSummary, Step
-from steadyrl.nets.processes import met_by_all
+from steadyrl.nets.processes import losses, met_by_all
 from steadyrl.store.reader import RunReader
 
 
@@ -67,7 +67,8 @@ def led(training: Training, path: Path) -> Iterator[Step]:
 def leading(training: Training) -> Iterator[None]:
     """Followers end with their leader, also if it fails before, between or after the Steps."""
     try:
-        yield
+        with losses(training.processes):
+            yield
     except Exception as error:
         training.processes.broadcast(Ended(None, None, str(error)))
         raise

@@ -35,6 +35,7 @@ from steadyrl.guarding import NO_ACTIONS, Controls, Guarding
 from steadyrl.guarding import GuardMode as GuardMode
 from steadyrl.guarding import Observers as Observers
 from steadyrl.leading import follow, leading, led, say_ended, whole_state
+from steadyrl.nets.processes import losses
 from steadyrl.store.reader import DAMAGE, RunReader
 from steadyrl.store.writer import RunWriter, claim_run_path
 
@@ -142,7 +143,7 @@ def drive(
     watched = Guarding(training, store, guard, acted or NO_ACTIONS)
     try:
         observers.begun(store.path)
-        with interrupts(controls), memory_errors(store.path):
+        with interrupts(controls), memory_errors(store.path), losses(training.processes):
             while True:
                 try:
                     for step in led(training, store.path):
@@ -215,7 +216,7 @@ def _save_what_stands(error: SteadyError, watched: Guarding, store: RunWriter) -
 def _followed(config: RunConfig) -> tuple[RunSummary, Path]:
     """Take part in a run that the first process leads; a wish to stop is for that one to fulfil."""
     training = prepare(config)
-    with closing(training.world), interrupts(Controls()):
+    with closing(training.world), interrupts(Controls()), losses(training.processes):
         return follow(training)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Sequence
 
 LIES = (
@@ -60,24 +61,13 @@ def _change(
 
 def swapped_values(content: bytes, chance: random.Random) -> bytes:
     """Text in which a few values, between separators, are other words: it stays well-formed."""
-    parts = _split(content)
+    parts = _PARTS.findall(content)
+    places = [i for i, part in enumerate(parts) if part.strip() and part not in _SIGNS]
     for _ in range(chance.choice([1, 1, 2, 5])):
-        places = [i for i, part in enumerate(parts) if part.strip() and part not in _SIGNS]
         if places:
             parts[chance.choice(places)] = chance.choice(WORDS).encode()
     return b"".join(parts)
 
 
-_SIGNS = tuple(bytes([sign]) for sign in b'{}[],:"\n')
-
-
-def _split(content: bytes) -> list[bytes]:
-    parts, held = [], bytearray()
-    for byte in content:
-        sign = bytes([byte])
-        if sign in _SIGNS:
-            parts += [bytes(held), sign]
-            held.clear()
-        else:
-            held.append(byte)
-    return [*parts, bytes(held)]
+_SIGNS = b'{}[],:"\n'
+_PARTS = re.compile(rb'[{}\[\],:"\n]|[^{}\[\],:"\n]+')

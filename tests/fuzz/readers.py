@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import json
 import random
-from collections.abc import Callable, Iterator
+import shutil
+import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,16 +25,13 @@ from steadyrl.dashboard.server import Dashboard
 from steadyrl.experience.demonstration_files import read_demonstrations
 from steadyrl.judging import judge
 from steadyrl.store.checkpoints import Checkpoints
-from steadyrl.store.reader import RunReader
-from tests.fuzz.changes import damaged, swapped_values
+from tests.fuzz.changes import damaged
+from tests.fuzz.runs import Case, Read, own_run, results, settings, text_cases
+from tests.fuzz.sealed import sealed_checkpoint, sealed_events, sealed_zip
 from tests.rules.test_rules import config_of
-from tests.rules.traces import CUT_SHORT, trace_of
 from tests.unit.fuzz_pickles import corpus, mutated
-from tests.unit.test_event_files import EVENTS, file_of, scalar
+from tests.unit.test_event_files import EVENTS, file_of, frame, scalar
 from tests.unit.test_foreign_runs import SB3
-
-Case = Callable[[random.Random], bytes]
-Read = Callable[[bytes], object]
 
 
 @dataclass(frozen=True)
@@ -40,15 +39,6 @@ class Reader:
     """How cases are made, and what reads them; `prepare` gets a folder of its own."""
 
     prepare: Callable[[Path], tuple[Case, Read]]
-
-
-def _cases(seeds: list[bytes], *, text: bool) -> Case:
-    def case(chance: random.Random) -> bytes:
-        if text and chance.random() < 0.5:
-            return swapped_values(chance.choice(seeds), chance)
-        return damaged(seeds, chance, text=text)
-
-    return case
 
 
 def _in_file(file: Path, read: Callable[[Path], object]) -> Read:
@@ -61,7 +51,7 @@ def _in_file(file: Path, read: Callable[[Path], object]) -> Read:
 
 def _configs(folder: Path) -> tuple[Case, Read]:
     seeds = [preset_text(name).encode() for name in preset_names()]
-    return _cases(seeds, text=True), _in_file(folder / "my.yaml", load_config)
+    return text_cases(seeds), _in_file(folder / "my.yaml", load_config)
 
 
 def _pickles(folder: Path) -> tuple[Case, Read]:
@@ -80,12 +70,20 @@ _ARRAYS: dict[str, Any] = {
 
 
 def _npz(folder: Path) -> tuple[Case, Read]:
-    seeds = []
+    seeds, parts = [], {}
     for save in (np.savez, np.savez_compressed):
         held = io.BytesIO()
         save(held, **_ARRAYS)
         seeds.append(held.getvalue())
-    return _cases(seeds, text=False), _in_file(folder / "demos.npz", read_demonstrations)
+    with zipfile.ZipFile(io.BytesIO(seeds[0])) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+
+    def case(chance: random.Random) -> bytes:
+        if chance.random() < 0.5:
+            return sealed_zip(parts, chance)
+        return damaged(seeds, chance, text=False)
+
+    return case, _in_file(folder / "demos.npz", read_demonstrations)
 
 
 def _hdf5(folder: Path) -> tuple[Case, Read]:
@@ -94,83 +92,91 @@ def _hdf5(folder: Path) -> tuple[Case, Read]:
         for name, array in _ARRAYS.items():
             opened[name] = array
     seeds = [file.read_bytes()]
-    return _cases(seeds, text=False), _in_file(folder / "demos.hdf5", read_demonstrations)
+
+    def case(chance: random.Random) -> bytes:
+        return damaged(seeds, chance, text=False)
+
+    return case, _in_file(folder / "demos.hdf5", read_demonstrations)
 
 
 def _event_files(folder: Path) -> tuple[Case, Read]:
+    """Short ones most of the time: they are read fast, and are damaged in as many ways."""
     tags = ("rollout/ep_rew_mean", "train/approx_kl", "train/loss")
     logged = [scalar(tag, 100 * i, 0.5 * i) for i in range(40) for tag in tags]
-    seeds = [file_of(EVENTS), file_of(logged)]
+    events = {"short": logged[:9], "odd": EVENTS, "long": logged}
+    records = {name: [one.SerializeToString() for one in some] for name, some in events.items()}
+    frames = {name: [frame(one) for one in some] for name, some in records.items()}
+    begin = file_of([])
+    names = ["short"] * 12 + ["odd"] * 3 + ["long"]
+
+    def case(chance: random.Random) -> bytes:
+        name = chance.choice(names)
+        if chance.random() < 0.5:
+            return begin + sealed_events(records[name], frames[name], chance)
+        return damaged([begin + b"".join(frames[name])], chance, text=False)
+
     file = folder / "events.out.tfevents.1.host.1.0"
-    return _cases(seeds, text=False), _in_file(file, lambda _: judge(folder))
+    return case, _in_file(file, lambda _: judge(folder))
 
 
 def _tables(folder: Path) -> tuple[Case, Read]:
+    """Three kinds of table; a first byte says which of them it is."""
     rows = [f"{100 * i},{i},{i % 7},0.01,-0.6,0.1,0.0003,0.5" for i in range(20)]
-    seeds = ["\n".join([SB3, *rows]).encode()]
-    return _cases(seeds, text=True), _in_file(folder / "progress.csv", lambda _: judge(folder))
+    record = {"timesteps_total": 10, "episode_reward_mean": 1.5, "info": {"learner": {"kl": 0.1}}}
+    lines = [json.dumps(record | {"timesteps_total": 10 * i}) for i in range(5)]
+    monitor = ['#{"t_start": 0, "env_id": "X-v0"}', "r,l,t", *(f"{i},50,{i}.5" for i in range(5))]
+    texts = {"progress.csv": [[SB3, *rows], *[[SB3, *rows[:4]]] * 7]}
+    texts |= {"result.json": [lines], "monitor.csv": [monitor]}
+    names = list(texts)
+    seeds = {
+        name: ["\n".join(one).encode() + b"\n" for one in all_] for name, all_ in texts.items()
+    }
+
+    def case(chance: random.Random) -> bytes:
+        number = chance.choice([0, 0, 1, 2])
+        return bytes([number]) + text_cases(seeds[names[number]])(chance)
+
+    def read(content: bytes) -> object:
+        for name in names:
+            (folder / name).unlink(missing_ok=True)
+        name = names[(content[0] if content else 0) % len(names)]
+        (folder / name).write_bytes(content[1:])
+        return judge(folder)
+
+    return case, read
 
 
 def _trainer_states(folder: Path) -> tuple[Case, Read]:
     log = [{"step": i, "loss": 0.1, "reward": 0.5, "kl": 0.01, "epoch": 0.1 * i} for i in range(12)]
     seeds = [json.dumps({"log_history": log, "max_steps": 100}).encode()]
     file = folder / "trainer_state.json"
-    return _cases(seeds, text=True), _in_file(file, lambda _: judge(folder))
-
-
-def _run(folder: Path, damaged_file: str) -> tuple[Case, Read]:
-    """A run of ours of which one file is damaged."""
-    run = folder / "run"
-    run.mkdir()
-    (run / "config.yaml").write_text(config_of("ddpg").to_yaml(), encoding="utf-8")
-    files = {
-        "steps.jsonl": [step.to_json() for step in trace_of(CUT_SHORT)[:30]],
-        "events.jsonl": list(_events()),
-        "summary.json": [{"status": "finished", "steps": 30}],
-    }
-    texts = {name: "".join(f"{json.dumps(r)}\n" for r in all_) for name, all_ in files.items()}
-    for name, text in texts.items():
-        (run / name).write_text(text, encoding="utf-8")
-    seeds = [texts[damaged_file].encode()]
-    return _cases(seeds, text=True), _in_file(run / damaged_file, lambda _: _read_run(run))
-
-
-def _read_run(run: Path) -> object:
-    store = RunReader.open(run)
-    return judge(store), store.problems, store.changes()
-
-
-def _events() -> Iterator[dict[str, object]]:
-    found = {"rule": "D001", "name": "x", "severity": "severe", "taken": 30, "message": "m"}
-    yield {"event": "started", "step": 0}
-    yield {"event": "finding", "step": 3, **found, "evidence": {"a": 1.0}, "concerns": "training"}
-    yield {"event": "probe", "step": 3, "probe": "P1", "statement": "s", "value": 0.5}
-    changed = {"name": "batch_size", "before": 64, "after": 32, "because": "b"}
-    yield {"event": "change", "step": 4, **changed}
-    action = {"found": "D001", "found_at": 30, "taken": 20, "remedy": "R301", "because": "b"}
-    yield {"event": "action", "step": 2, **action, "changes": {"batch_size": [64, 32]}}
-    yield {"event": "evaluation", "step": 5, "return_mean": 1.0}
+    return text_cases(seeds), _in_file(file, lambda _: judge(folder))
 
 
 def _checkpoints(folder: Path) -> tuple[Case, Read]:
-    """The two files of a checkpoint, one after the other in a case, behind a byte that says so."""
+    """The two files of a checkpoint in one case, which begins with the length of the first."""
     store = Checkpoints(folder / "checkpoints", keep=2)
     state = {"weights": np.ones((3, 2), np.float32), "count": 3, "nested": [{"x": np.arange(4)}]}
-    store.save(state, step=3, good=True)
-    path = store.path(3)
-    files = sorted(file for file in path.iterdir() if file.is_file())
-    whole = {file: file.read_bytes() for file in files}
-    cases = _cases(list(whole.values()), text=False)
+    store.save(state, step=3, good=True, measured={"eval.return_mean": 1.5})
+    path, whole = store.path(3), folder / "whole"
+    shutil.copytree(path, whole)
+    names = ("arrays.safetensors", "state.json")
 
     def case(chance: random.Random) -> bytes:
-        return bytes([chance.randrange(len(files))]) + cases(chance)
+        files = {name: (whole / name).read_bytes() for name in names}
+        if chance.random() < 0.25:
+            struck = chance.choice(names)
+            files[struck] = damaged(list(files.values()), chance, text=False)
+        else:
+            files = sealed_checkpoint(whole, chance)
+        first, second = (files[name] for name in names)
+        return len(first).to_bytes(4, "little") + first + second
 
     def read(content: bytes) -> object:
-        for file, held in whole.items():
-            file.write_bytes(held)
-        if content:
-            files[content[0] % len(files)].write_bytes(content[1:])
-        return store.steps(), store.best(), store.load(3)
+        length = 4 + int.from_bytes(content[:4], "little")
+        (path / names[0]).write_bytes(content[4:length])
+        (path / names[1]).write_bytes(content[length:])
+        return store.steps(), store.best(), store.last_good(), store.load(3)
 
     return case, read
 
@@ -186,7 +192,7 @@ def _urls(folder: Path) -> tuple[Case, Read]:
     identity = next(iter(fleet.folder.look()))
     paths = ["/", f"/run/{identity}", "/api/fleet?visible=a,b", f"/api/runs?ids={identity}"]
     paths += ["/api/rule/D001", f"/api/result/{identity}", "/compare?ids=a,b", "/viewer.js"]
-    cases = _cases([path.encode() for path in paths], text=True)
+    cases = text_cases([path.encode() for path in paths])
 
     def read(content: bytes) -> object:
         url = "/" + content.decode("utf-8", errors="replace").lstrip("/")
@@ -208,9 +214,11 @@ READERS: dict[str, Reader] = {
     "event-files": Reader(_event_files),
     "tables": Reader(_tables),
     "trainer-states": Reader(_trainer_states),
-    "steps": Reader(lambda folder: _run(folder, "steps.jsonl")),
-    "events": Reader(lambda folder: _run(folder, "events.jsonl")),
-    "summaries": Reader(lambda folder: _run(folder, "summary.json")),
+    "steps": Reader(lambda folder: own_run(folder, "steps.jsonl")),
+    "events": Reader(lambda folder: own_run(folder, "events.jsonl")),
+    "summaries": Reader(lambda folder: own_run(folder, "summary.json")),
+    "results": Reader(results),
+    "settings": Reader(settings),
     "checkpoints": Reader(_checkpoints),
     "urls": Reader(_urls),
 }

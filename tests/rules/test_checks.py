@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 from typing import Any
 
@@ -233,6 +234,17 @@ def test_probes_keep_the_numbers_they_rest_on() -> None:
     answer = ask_all({**look, "jump.culprit_1": 8.0, "jump.culprit_0": 5.0})["Q511"]
     assert answer.values == leap
     assert "transitions 5, 8 hold" in answer.statement
+
+
+@pytest.mark.parametrize("name", ["gradient_over_memory", "learning_rate", "samples_share"])
+def test_a_look_of_which_one_number_is_infinite_ends_nothing(name: str) -> None:
+    names = (
+        "component component_share samples_share culprits_use culprits_log_std log_std_min_before "
+        "log_std_min_now learning_rate gradient_over_memory"
+    )
+    look = {f"jump.{each}": 1.0 for each in names.split()}
+    assert ask_all(look).keys() == {"Q511"}
+    assert ask_all({**look, f"jump.{name}": math.inf}) == {}
 
 
 @pytest.mark.parametrize("name", ["batch.loss", "batch.loss_one_step_ago", "data.buffer_share"])

@@ -36,6 +36,7 @@ from steadyrl.run import Observers, resume, train
 from steadyrl.stability.guard import Action
 
 NEVER = 1 << 30
+KILLED = "STEADYRL_TEST_KILLED"  # the rank that `deadly` kills, if any
 TINY = {"layers": 2, "width": 16, "heads": 2}
 _fails_in = NEVER
 
@@ -46,7 +47,21 @@ def different_digits(completion: str, answer: str) -> float:
     _fails_in -= 1
     if _fails_in == 0:
         raise ValueError("no score today")
+    return _score(completion, answer)
+
+
+def _score(completion: str, answer: str) -> float:
     return len(set(completion)) / 4 + 0.1 * (completion[:1] == answer[:1])
+
+
+def deadly(completion: str, answer: str) -> float:
+    """The same score, which one process does not survive: in its third update, without a word."""
+    global _fails_in
+    if os.environ.get(KILLED) == str(launched().rank):
+        _fails_in = 30 if _fails_in == NEVER else _fails_in - 1
+        if _fails_in == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+    return _score(completion, answer)
 
 
 def write_problems(folder: Path) -> None:
@@ -55,7 +70,7 @@ def write_problems(folder: Path) -> None:
     (folder / "problems.jsonl").write_text("\n".join(lines), encoding="utf-8")
 
 
-def config(folder: Path, **settings: Any) -> RunConfig:
+def config(folder: Path, scorer: str = "different_digits", **settings: Any) -> RunConfig:
     """Four updates of a tiny model; of GRPO's three prompts per step one process gets two."""
     values = {
         "algorithm": "language",
@@ -64,7 +79,7 @@ def config(folder: Path, **settings: Any) -> RunConfig:
         "problems": {
             "name": "jsonl",
             "path": str(folder / "problems.jsonl"),
-            "scorer": f"{__name__}:different_digits",
+            "scorer": f"{__name__}:{scorer}",
             "max_new_tokens": 4,
         },
         "prompts_per_update": 6,
@@ -79,8 +94,8 @@ def config(folder: Path, **settings: Any) -> RunConfig:
     return parse_config({**values, **settings})
 
 
-PPO = {"kl": "reward"}
-GRPO = {"advantage": "group", "kl": "loss", "minibatch_size": 12}
+PPO: dict[str, Any] = {"kl": "reward"}
+GRPO: dict[str, Any] = {"advantage": "group", "kl": "loss", "minibatch_size": 12}
 GRADIENTS: dict[str, dict[str, Any]] = {
     "ppo": PPO,
     "grpo": GRPO,

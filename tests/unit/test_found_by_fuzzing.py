@@ -18,6 +18,7 @@ from steadyrl.core.yaml_text import parse_scalar, read_yaml
 from steadyrl.experience.demonstration_files import read_demonstrations
 from steadyrl.stability.detectors import return_collapse
 from steadyrl.stability.window import Window
+from steadyrl.store.foreign.monitors import read_evaluations
 from tests.rules.traces import after, trace_of
 
 ARRAYS: dict[str, Any] = {"observations": np.zeros((8, 3), np.float32), "actions": np.ones((8, 2))}
@@ -40,6 +41,31 @@ def test_an_npz_whose_packed_bytes_are_damaged_is_refused(tmp_path: Path) -> Non
         read_demonstrations(tmp_path / "demos.npz")
 
 
+HEADERS = {
+    "a bracket that stays open": b"{'descr': '<f8', 'fortran_order': False, 'shape': (8, 3,",
+    "a text that stays open": b"{'descr': '<f8, 'fortran_order': False, 'shape': (8, 3), }",
+    "a type that is none": b"{'descr': '(<f8', 'fortran_order': False, 'shape': (8, 3), }",
+    "a type of many": b"{'descr': '<f8,', 'fortran_order': False, 'shape': (8, 3), }",
+    "a shape of nothing": b"{'descr': '<f8', 'fortran_order': False, 'shape': None, }",
+    "brackets without end": b"(" * 4000,
+}
+
+
+@pytest.mark.parametrize("name", HEADERS)
+def test_an_npz_with_a_damaged_header_behind_a_right_checksum_is_refused(
+    name: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "demos.npz"
+    header = HEADERS[name] + b"\n"
+    array = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(192)
+    with zipfile.ZipFile(file, "w") as archive:
+        for part in ("observations.npy", "actions.npy", "timesteps.npy"):
+            archive.writestr(part, array)
+    with pytest.raises(DataError):
+        read_demonstrations(file)
+    assert read_evaluations(file, []) == {}
+
+
 @pytest.mark.parametrize("sign", [b"SNOD", b"TREE", b"HEAP"])
 def test_an_hdf5_file_with_a_damaged_inside_is_refused(tmp_path: Path, sign: bytes) -> None:
     file = tmp_path / "demos.hdf5"
@@ -59,6 +85,14 @@ def test_an_hdf5_group_that_holds_itself_is_refused(tmp_path: Path) -> None:
         opened.create_group("a")
         opened["a/b"] = opened["a"]
     with pytest.raises(DataError, match="not a readable HDF5 file"):
+        read_demonstrations(file)
+
+
+def test_an_hdf5_file_with_a_type_in_an_arrays_place_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "demos.hdf5"
+    with h5py.File(file, "w") as opened:
+        opened["observations"], opened["actions"] = ARRAYS["observations"], np.dtype("f8")
+    with pytest.raises(DataError):
         read_demonstrations(file)
 
 

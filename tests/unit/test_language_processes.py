@@ -21,7 +21,7 @@ from steadyrl.core.errors import ConfigError
 from steadyrl.core.presets import parse_config
 from steadyrl.core.records import Step
 from steadyrl.nets.processes import ALONE, Processes, joined
-from steadyrl.run import resume
+from steadyrl.run import resume, train
 from steadyrl.store.reader import RunReader
 from tests.unit import language_processes
 
@@ -48,13 +48,16 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Folders:
     return found
 
 
-def _launched(folder: Path, kind: list[str]) -> subprocess.Popen[str]:
+def _launched(
+    folder: Path, kind: list[str], *program: str, **environment: str
+) -> subprocess.Popen[str]:
     places = os.pathsep.join([str(REPOSITORY / "src"), str(REPOSITORY)])
     command = [sys.executable, "-m", "accelerate.commands.accelerate_cli", "launch", *kind]
     command += ["--num_processes=2", "--num_machines=1", "--main_process_port=0"]
     command += ["--mixed_precision=no", "--dynamo_backend=no", "-m"]
-    command += [language_processes.__name__, str(folder)]
-    environment = {**os.environ, "PYTHONPATH": places, "HF_HOME": str(folder / "no-user-settings")}
+    command += program or (language_processes.__name__, str(folder))
+    environment |= {"PYTHONPATH": places, "HF_HOME": str(folder / "no-user-settings")}
+    environment = {**os.environ, **environment}
     return subprocess.Popen(command, env=environment, cwd=folder, stderr=subprocess.PIPE, text=True)
 
 
@@ -151,6 +154,31 @@ def test_one_process_goes_on_where_two_had_to_stop(
     assert len(_steps(tmp_path / "run")) == 1
     assert resume(tmp_path / "run").status == "finished"
     _assert_same(_steps(folders["one"] / "grpo"), _steps(tmp_path / "run"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", PAIRS)
+@pytest.mark.parametrize("rank", [0, 1])
+def test_where_one_of_two_processes_is_killed_the_other_says_so_and_the_run_goes_on(
+    rank: int, kind: str, tmp_path: Path
+) -> None:
+    language_processes.write_problems(tmp_path)
+    config = language_processes.config(tmp_path, "deadly", **language_processes.GRPO)
+    (tmp_path / "my.yaml").write_text(config.to_yaml(), encoding="utf-8")
+    command = ["steadyrl", "train", "my.yaml", "--runs", ".", "--name", "run", "--quiet"]
+    killed = {language_processes.KILLED: str(rank)}
+    with _launched(tmp_path, PAIRS[kind], *command, **killed) as pair:
+        _, said = pair.communicate(timeout=600)
+    assert pair.returncode != 0
+    assert f"error: process {1 - rank} has lost another one, which was killed" in said
+    if rank == 1:  # whoever leads knows how to go on
+        assert "continue with: steadyrl train --resume run" in said
+        assert (RunReader.open(tmp_path / "run").summary() or {})["status"] == "failed"
+    made = _steps(tmp_path / "run")
+    assert 0 < len(made) < 4
+    train(config, tmp_path / "unbroken")
+    assert resume(tmp_path / "run").status == "finished"
+    _assert_same(_steps(tmp_path / "unbroken"), _steps(tmp_path / "run"))
 
 
 @pytest.mark.parametrize("kind", PAIRS)

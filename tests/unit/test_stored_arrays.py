@@ -136,6 +136,8 @@ SOUND = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
         {**SOUND, "shape": [2.0]},
         {**SOUND, "shape": [1 << 40, 1 << 40]},
         {**SOUND, "data_offsets": [0, 16]},
+        {**SOUND, "data_offsets": [0.0, 8.0]},
+        {**SOUND, "data_offsets": [False, 8]},
         {**SOUND, "data_offsets": [-8, 0]},
         {**SOUND, "data_offsets": [8, 16]},
         {**SOUND, "data_offsets": "ab"},

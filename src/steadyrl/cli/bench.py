@@ -73,12 +73,12 @@ def _tell(line: str) -> None:
 
 
 def _print(results: dict[str, Any]) -> None:
-    from rich.console import Console
     from rich.markup import escape
 
+    from steadyrl.report.console import PlainConsole
     from steadyrl.report.fitting import print_table
 
-    console, parts = Console(highlight=False), ("development", "test", "all")
+    console, parts = PlainConsole(highlight=False), ("development", "test", "all")
     figures = [
         (name.replace("_", " "), *(escape(_cell(results[part][name])) for part in parts))
         for name in results["all"]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from steadyrl.cli.settings import parse_with_settings
 from steadyrl.core.errors import ConfigError
+from steadyrl.core.printable import printable
 
 if TYPE_CHECKING:
     from steadyrl.stability.check import Concern
@@ -62,11 +63,10 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
         sys.stdout.write(json.dumps([asdict(finding) for finding in findings]) + "\n")
     else:
         for finding in findings:
-            sys.stdout.write(
-                f"{finding.severity:8} {finding.rule} {finding.name}: {finding.message}\n"
-            )
+            told = f"{finding.severity:8} {finding.rule} {finding.name}: {finding.message}\n"
+            sys.stdout.write(printable(told))
             for line in filter(None, (finding.why, finding.remedy)):
-                sys.stdout.write(f"         {line}\n")
+                sys.stdout.write(printable(f"         {line}\n"))
         if not findings:
             sys.stdout.write("nothing to complain about\n")
     severe = arguments.preflight and any(f.severity == "severe" for f in findings)

@@ -39,12 +39,12 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     if arguments.json:
         sys.stdout.write(json.dumps([asdict(line) for line in lines]) + "\n")
     else:
-        from rich.console import Console
         from rich.markup import escape
 
+        from steadyrl.report.console import PlainConsole
         from steadyrl.report.fitting import print_table
 
-        console = Console(highlight=False)
+        console = PlainConsole(highlight=False)
         for phase in PHASES:
             rows = [
                 (MARKS[line.passed], escape(line.statement), f"[dim]{escape(line.seen)}[/]")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.numbers import amount
+from steadyrl.core.printable import printable
 
 EPILOG = """\
 inspect  counts, ranges, constant components, zero actions, duplicates, outliers, gaps in time,
@@ -60,7 +61,7 @@ def _inspect(arguments: argparse.Namespace) -> int:
         return 0
     _print_rows(rows_of(found))
     for concern in found.concerns:
-        sys.stdout.write(f"! {concern}\n")
+        sys.stdout.write(printable(f"! {concern}\n"))
     sys.stdout.write(f"page: {output}\n")
     return 0
 
@@ -102,10 +103,10 @@ def _make(arguments: argparse.Namespace) -> int:
 
 
 def _print_rows(rows: Sequence[tuple[str, str]]) -> None:
-    from rich.console import Console
     from rich.markup import escape
 
+    from steadyrl.report.console import PlainConsole
     from steadyrl.report.fitting import print_table
 
     told = [(escape(name), escape(value)) for name, value in rows]
-    print_table(Console(highlight=False), ("", ""), told, header=False)
+    print_table(PlainConsole(highlight=False), ("", ""), told, header=False)

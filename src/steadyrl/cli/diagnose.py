@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from steadyrl.cli.recorded import ABOUT_RUNS, add_limits_flag, add_run_flags, open_runs
 from steadyrl.core.errors import ConfigError
+from steadyrl.core.printable import printable
 
 if TYPE_CHECKING:
     from steadyrl.judging import Recorded
@@ -69,11 +70,10 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     if arguments.json:
         sys.stdout.write(json.dumps([verdict.to_json() for verdict in verdicts]) + "\n")
     else:
-        from rich.console import Console
-
+        from steadyrl.report.console import PlainConsole
         from steadyrl.report.findings import print_verdict, print_verdicts
 
-        console = Console()
+        console = PlainConsole()
         for verdict in verdicts if len(verdicts) <= MANY else ():
             print_verdict(verdict, console, verbose=arguments.verbose)
         if len(verdicts) > 1:
@@ -88,5 +88,5 @@ def _propose(runs: Sequence[Recorded]) -> int:
     theirs = next((run for run in runs if isinstance(run, ForeignRun)), None)
     if theirs is None:
         raise ConfigError("--propose-mapping is for logs of other programs; ours need none.")
-    sys.stdout.write(proposed(theirs.names, theirs.mapping))
+    sys.stdout.write(printable(proposed(theirs.names, theirs.mapping)))
     return 0

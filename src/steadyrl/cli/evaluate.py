@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from steadyrl.core.errors import ConfigError, SteadyError
 from steadyrl.core.numbers import amount
+from steadyrl.core.printable import printable
 
 if TYPE_CHECKING:
     from steadyrl.experiments.evaluation import Evaluated
@@ -47,7 +48,7 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
             world = environment_of(policy).model_copy(
                 update={"id": arguments.environment, "settings": {}}
             )
-        sys.stderr.write(f"{run}: {policy.chosen.because}\n")
+        sys.stderr.write(printable(f"{run}: {policy.chosen.because}\n"))
         return evaluate_policy(
             policy,
             episodes=arguments.episodes,
@@ -63,7 +64,7 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
         except SteadyError as error:
             if len(arguments.runs) == 1:
                 raise
-            sys.stderr.write(f"left out: {error}\n")
+            sys.stderr.write(printable(f"left out: {error}\n"))
             continue
         if not arguments.json:
             _print(found[-1])

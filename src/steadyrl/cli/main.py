@@ -15,6 +15,7 @@ from typing import Any
 from steadyrl import __version__
 from steadyrl.core.errors import LeaderFailed, SteadyError
 from steadyrl.core.extras import missing
+from steadyrl.core.printable import printable
 
 # name -> (module, what it does); the order is the order of a user's day
 COMMANDS = {
@@ -103,7 +104,7 @@ def _run(name: str, rest: list[str]) -> int:
         return error.exit_code
     except SteadyError as error:
         _complain(str(error))
-        sys.stderr.writelines(f"{note}\n" for note in getattr(error, "__notes__", ()))
+        sys.stderr.writelines(f"{printable(note)}\n" for note in getattr(error, "__notes__", ()))
         return error.exit_code
     except ModuleNotFoundError as error:
         told = missing(error, f"'steadyrl {name}'", "language" if name == "language" else None)
@@ -136,7 +137,7 @@ def _plain_warnings() -> Iterator[None]:
 
         def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
             if category.__name__ == "ContractWarning":
-                sys.stderr.write(f"warning: {message}\n")
+                sys.stderr.write(f"warning: {printable(str(message))}\n")
             else:
                 usual(message, category, *rest, **more)
 
@@ -169,7 +170,7 @@ def _say(text: str) -> int:
 
 
 def _complain(message: str) -> None:
-    sys.stderr.write(f"error: {message}\n")
+    sys.stderr.write(f"error: {printable(message)}\n")
 
 
 if __name__ == "__main__":

@@ -40,14 +40,14 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
         told = [without_nan(asdict(run)) for run in found]
         sys.stdout.write(json.dumps({"runs": told, "page": str(page)}) + "\n")
         return 0
-    from rich.console import Console
     from rich.markup import escape
 
+    from steadyrl.report.console import PlainConsole
     from steadyrl.report.fitting import print_table
 
     titles = head(arguments.levels)
     rows = zip(*measured(titles, [row(run) for run in found]), strict=True)
     told = [tuple(map(escape, cells)) for cells in rows if cells[0] != "run"]
-    print_table(Console(highlight=False), ("", *(run.run for run in found)), told)
+    print_table(PlainConsole(highlight=False), ("", *(run.run for run in found)), told)
     sys.stdout.write(f"curves: {page}\n")
     return 0

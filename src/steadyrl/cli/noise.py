@@ -85,12 +85,12 @@ def _say(line: str) -> None:
 
 
 def _print(report: NoiseReport) -> None:
-    from rich.console import Console
     from rich.markup import escape
 
+    from steadyrl.report.console import PlainConsole
     from steadyrl.report.fitting import print_table, say
 
-    console = Console(highlight=False)
+    console = PlainConsole(highlight=False)
     say(
         console,
         f"[bold]{escape(report.run)}[/] at {report.taken:,} {report.unit}, {report.content:,} "

@@ -19,6 +19,7 @@ from rich.markup import escape
 
 from steadyrl.core.records import Finding, Intervention, Step
 from steadyrl.core.run_config import RunConfig
+from steadyrl.report.console import PlainConsole
 from steadyrl.report.findings import COLORS, print_intervention
 from steadyrl.report.fitting import say
 from steadyrl.report.live import clock, draw
@@ -131,7 +132,7 @@ class TrainingProgress:
         past: Callable[[], Iterable[Step]] = tuple,
         console: Console | None = None,
     ) -> None:
-        self._console = console or Console(stderr=True, quiet=quiet)
+        self._console = console or PlainConsole(stderr=True, quiet=quiet)
         self._redraws = not quiet and can_redraw(self._console)
         self._view = UnderWay(title, config, past=past() if self._redraws else ())
         self._frames: Frames | None = None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, get_args
 from steadyrl.core.choices import Family, Limits
 from steadyrl.core.errors import ConfigError, StoreError
 from steadyrl.core.package_files import mapping_names
+from steadyrl.core.printable import printable
 
 if TYPE_CHECKING:
     from steadyrl.judging import Recorded
@@ -78,7 +79,7 @@ def open_runs(arguments: argparse.Namespace) -> list[Recorded]:
     if not runs:
         raise left_out[0]
     for fault in left_out:
-        sys.stderr.write(f"left out: {fault}\n")
+        sys.stderr.write(f"left out: {printable(str(fault))}\n")
     return runs
 
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from steadyrl.core.errors import TrainingDiverged
+from steadyrl.core.printable import printable
 
 EPILOG = """\
 Continues from the run's last checkpoint in a folder of its own (runs are exact, so the same failure
@@ -38,7 +39,7 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     try:
         fork(arguments.run, step, changes, folder)
     except TrainingDiverged as error:
-        sys.stderr.write(f"{error}\n")
+        sys.stderr.write(printable(f"{error}\n"))
     found, unit = _first_bad(folder), store.config.unit
     if arguments.json:
         sys.stdout.write(json.dumps({"replay": str(folder), **found}) + "\n")

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from steadyrl.cli.recorded import ABOUT_RUNS, add_run_flags, open_runs
+from steadyrl.core.printable import printable
 
 EPILOG = f"""\
 {ABOUT_RUNS}
@@ -31,7 +32,8 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     parser.add_argument("--json", action="store_true", help="print the path as JSON on stdout")
     arguments = parser.parse_args(argv)
     path = _result(arguments.runs, arguments.output) or _runs(arguments)
-    sys.stdout.write(json.dumps({"report": str(path)}) + "\n" if arguments.json else f"{path}\n")
+    told = json.dumps({"report": str(path)}) if arguments.json else printable(str(path))
+    sys.stdout.write(f"{told}\n")
     return 0
 
 

@@ -72,10 +72,11 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     if arguments.json:
         sys.stdout.write(json.dumps(record) + "\n")
     else:
-        from rich.console import Console
         from rich.markdown import Markdown
 
-        Console().print(Markdown(text))
+        from steadyrl.report.console import PlainConsole
+
+        PlainConsole().print(Markdown(text))
     return 0
 
 

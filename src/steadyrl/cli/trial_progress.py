@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from steadyrl.core.run_config import RunConfig
+from steadyrl.report.console import PlainConsole
 
 if TYPE_CHECKING:
     from steadyrl.experiments.executor import Executor
@@ -61,7 +61,7 @@ class _Watch:
     def __init__(self, runs: Sequence[tuple[Path | None, int]]) -> None:
         self._runs = runs
         self._total = sum(total for _, total in runs)
-        self._console = Console(stderr=True)
+        self._console = PlainConsole(stderr=True)
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._follow, daemon=True)
         self.finished = 0

@@ -84,7 +84,7 @@ def read_yaml(text: str, *, source: str) -> dict[str, Any]:
     if not isinstance(values, dict):
         kind = type(values).__name__
         raise ConfigError(f"{source}: expected settings as 'name: value' lines, found {kind}.")
-    if _size(values) > LARGEST:
+    if written_out(values) > LARGEST:
         raise ConfigError(
             f"{source}: its repetitions (*name) amount to more than {LARGEST:,} values, or go on "
             "for ever. Write out what is meant."
@@ -92,7 +92,7 @@ def read_yaml(text: str, *, source: str) -> dict[str, Any]:
     return cast(dict[str, Any], values)
 
 
-def _size(value: Any, known: dict[int, int] | None = None) -> int:
+def written_out(value: Any, known: dict[int, int] | None = None) -> int:
     """How many values there are if every repetition is written out; capped, and so never endless.
 
     A value within itself is met while it is being counted, and counts as more than there may be.
@@ -103,7 +103,7 @@ def _size(value: Any, known: dict[int, int] | None = None) -> int:
     if id(value) not in known:
         known[id(value)] = LARGEST + 1
         parts = value.values() if isinstance(value, dict) else value
-        known[id(value)] = min(LARGEST + 1, 1 + sum(_size(part, known) for part in parts))
+        known[id(value)] = min(LARGEST + 1, 1 + sum(written_out(part, known) for part in parts))
     return known[id(value)]
 
 
@@ -113,4 +113,4 @@ def parse_scalar(text: str) -> Any:
         value = _loaded(text)
     except (yaml.YAMLError, ConfigError, *_NO_VALUE):
         return text
-    return value if _size(value) <= LARGEST else text
+    return value if written_out(value) <= LARGEST else text

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 from steadyrl.core.errors import SteadyError, StoreError
+from steadyrl.core.ordinary import read_json
 from steadyrl.dashboard.folder import Found
 from steadyrl.stability.explain import KINDS, find_rule, headline, sections
 from steadyrl.views.pages import Page, rules, text
@@ -24,7 +24,7 @@ def result_said(one: Found) -> dict[str, str]:
     try:
         if one.kind == "faults":
             return {"told": result_page(one.path, one.kind).told[0]}
-        story = json.loads((one.path / f"{one.kind}.json").read_text("utf-8"))
+        story = read_json(one.path / f"{one.kind}.json")
         return {"told": str(story.get("message") or story.get("because") or "")}
     except (SteadyError, OSError, ValueError, AttributeError) as error:
         return {"told": f"cannot be read: {error}"}

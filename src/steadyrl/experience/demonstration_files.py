@@ -6,6 +6,7 @@ Pickled lists of transitions (as robotics scripts write them), NPZ, HDF5 (flat) 
 from __future__ import annotations
 
 import struct
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steadyrl.core.errors import DataError
+from steadyrl.experience.demonstration_bounds import (
+    hdf5_sizes,
+    refuse_bombs,
+    refuse_too_large,
+)
 from steadyrl.experience.demonstrations import Array, Demonstrations, made
 from steadyrl.experience.unpickle import read_pickle
 
@@ -29,7 +35,7 @@ MASKS = ("masks", "mask")
 # What the libraries raise on files that are damaged; RuntimeError: groups within themselves, too.
 _UNREADABLE = (
     *(ValueError, TypeError, OSError, KeyError, EOFError, RuntimeError, NotImplementedError),
-    *(struct.error, zipfile.BadZipFile, zlib.error),
+    *(struct.error, zipfile.BadZipFile, zlib.error, tokenize.TokenError, SyntaxError),
 )
 
 
@@ -48,11 +54,13 @@ def read_demonstrations(path: Path, *, observation_key: str | None = None) -> De
 def _read(path: Path, observation_key: str | None) -> Demonstrations:
     if path.is_dir():
         inner = path / "data" / "main_data.hdf5"
-        if not inner.exists():
+        if not inner.is_file():
             raise DataError(f"{path}: a folder without data/main_data.hdf5 is no Minari dataset.")
         return _read_hdf5(inner, observation_key)
     if not path.exists():
         raise DataError(f"{path}: there is no such file. Give a .pkl, .npz, .hdf5 or a Minari one.")
+    if not path.is_file():
+        raise DataError(f"{path}: it is no ordinary file, and may never end.")
     ending = path.suffix.lower()
     if ending in (".pkl", ".pickle"):
         return _from_records(read_pickle(path), str(path), observation_key)
@@ -75,6 +83,7 @@ def _read_npz(path: Path, key: str | None) -> Demonstrations:
         raise DataError(f"{path}: not a readable NPZ file (it is no zip archive).")
     try:
         with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
+            refuse_bombs(file.zip.infolist(), path)
             arrays = {name: file[name] for name in file.files}
     except _UNREADABLE as error:
         reason = "it holds pickled objects" if "pickle" in str(error).lower() else str(error)
@@ -95,6 +104,7 @@ def _read_hdf5(path: Path, key: str | None) -> Demonstrations:
                 (name for name in file if name.startswith("episode")),
                 key=lambda name: int("".join(filter(str.isdigit, name)) or 0),
             )
+            refuse_too_large(sum(hdf5_sizes(file)), path)
             columns = {} if episodes else {name: _held(file[name]) for name in file}
             parts = [{name: _held(file[e][name]) for name in file[e]} for e in episodes]
     except _UNREADABLE as error:

@@ -16,6 +16,7 @@ import os
 import signal
 import socket
 import sys
+import time
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -30,6 +31,7 @@ Engine = Literal["local", "ray"]
 MAX_LOSSES = 3  # workers lost in a row, without anything finished in between
 THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 KNOCK_SECONDS = 5.0
+KNOCKS = 3  # in vain, a second apart, after which nobody is there
 PARENT_DEATH_SIGNAL = 1  # of Linux's prctl
 
 
@@ -132,6 +134,7 @@ class RayExecutor:
         begun_here = not ray.is_initialized()
         if begun_here:
             self._connect(ray)
+        head = ray.get_runtime_context().gcs_address
         task = ray.remote(max_retries=MAX_LOSSES, num_cpus=1)(_work_quietly)
         limits = {"env_vars": dict.fromkeys(THREAD_LIMITS, "1")}
         waiting: dict[Any, Item] = {}
@@ -139,9 +142,20 @@ class RayExecutor:
             submitted = task.options(runtime_env=limits)
             waiting = {submitted.remote(work, item): item for item in items}
             while waiting:
-                done, _ = ray.wait(list(waiting), num_returns=1)
-                _take(ray, done[0])
-                yield waiting.pop(done[0])
+                done, _ = ray.wait(list(waiting), num_returns=1, timeout=KNOCK_SECONDS)
+                if done:
+                    _take(ray, done[0])
+                    yield waiting.pop(done[0])
+                else:
+                    _call_again(head)
+        except _ClusterGone:
+            left = len(waiting)
+            waiting.clear()  # there is nobody who could cancel them
+            raise WorkerLost(
+                f"the Ray cluster at {head} no longer answers: {left} of {len(items)} are not "
+                "done. When there is one again, start this again with its --address and it goes on "
+                "where it stopped."
+            ) from None
         finally:
             for reference in waiting:
                 ray.cancel(reference)
@@ -166,9 +180,28 @@ class RayExecutor:
 
     def _knock(self) -> None:
         """Ray itself would wait minutes for an address where nobody is."""
-        host, _, port = (self.address or "").removeprefix("ray://").rpartition(":")
-        if host and port.isdigit():
-            socket.create_connection((host, int(port)), timeout=KNOCK_SECONDS).close()
+        _call_at((self.address or "").removeprefix("ray://"))
+
+
+class _ClusterGone(Exception):
+    """The head of a Ray cluster has ended."""
+
+
+def _call_again(head: str) -> None:
+    """Whoever does not answer is gone: said here, before Ray ends this process without a word."""
+    for _ in range(KNOCKS):
+        try:
+            return _call_at(head)
+        except OSError:
+            time.sleep(1.0)
+    raise _ClusterGone
+
+
+def _call_at(address: str) -> None:
+    """Nothing if somebody answers there, or if it is no address of a machine."""
+    host, _, port = address.rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host, int(port)), timeout=KNOCK_SECONDS).close()
 
 
 def _take(ray: Any, reference: Any) -> None:
@@ -181,6 +214,8 @@ def _take(ray: Any, reference: Any) -> None:
             f"a task died {MAX_LOSSES + 1} times (killed, or out of memory). Start it again and it "
             "goes on where it stopped."
         ) from None
+    except (errors.LocalRayletDiedError, errors.RaySystemError):
+        raise _ClusterGone from None
     except errors.RayTaskError as error:
         raise error.cause from None
 

@@ -96,6 +96,28 @@ class Processes:
             yield
 
 
+@contextmanager
+def losses(processes: Processes) -> Iterator[None]:
+    """A process that has died shows as a broken connection, wherever others wait for it.
+
+    Then none of them can go on: that is said in words, and nobody is waited for any more.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not _is_of_a_connection(error):
+            raise
+        processes.apart = True
+        raise WorkerLost(
+            f"process {processes.rank} has lost another one, which was killed, or has failed and "
+            "says why. None of them can go on alone."
+        ) from error
+
+
+def _is_of_a_connection(error: Exception) -> bool:
+    return isinstance(error, distributed.DistError) or "gloo" in str(error)
+
+
 ALONE = Processes()
 _MET_BY_ALL = "met_by_all_processes"
 
@@ -183,6 +205,8 @@ class JoinedProcesses(Processes):
         try:
             yield
         except Exception as error:
+            if _is_of_a_connection(error):  # the others cannot be told anything any more
+                raise
             mine = error
         failures: list[Exception | None] = [None] * self.count
         distributed.all_gather_object(failures, None if mine is None else self._told(mine))
@@ -204,13 +228,8 @@ class JoinedProcesses(Processes):
             return
         try:
             yield
-        except Exception as error:
+        except Exception:
             self.apart = True
-            if isinstance(error, distributed.DistError) or "gloo" in str(error):
-                raise WorkerLost(
-                    f"process {self.rank} has lost another one in the middle of an update, which "
-                    "has failed and says why."
-                ) from error
             raise
 
     def _told(self, error: Exception) -> Exception:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rich.console import Console
 from rich.markup import escape as plain
 
+from steadyrl.report.console import PlainConsole
 from steadyrl.report.fitting import print_table, say
 from steadyrl.store.results import Comparison, read_result
 from steadyrl.views.comparison import (
@@ -22,7 +22,7 @@ from steadyrl.views.comparison import (
 def print_comparison(folder: Path, report: Path) -> None:
     """Who learns better, how surely, how steadily."""
     story: Comparison = read_result(folder, "compare")
-    console = Console(highlight=False)
+    console = PlainConsole(highlight=False)
     for head, rows in (
         (LEARNING, learning(story)),
         (STEADINESS, steadiness(story)),

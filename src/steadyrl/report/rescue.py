@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape as plain
 
+from steadyrl.report.console import PlainConsole
 from steadyrl.report.fitting import EVIDENCE, print_table, say
 from steadyrl.store.results import RescueStory, read_result
 from steadyrl.views.history import as_text
@@ -25,7 +26,7 @@ from steadyrl.views.rescued import causes_told
 def print_rescue(folder: Path, report: Path) -> None:
     """Cause, what was tried, whether it is proved."""
     story: RescueStory = read_result(folder, "rescue")
-    console = Console(highlight=False)
+    console = PlainConsole(highlight=False)
     say(console, f"\n[bold]{plain(story['status'].upper())}[/]  {plain(story['message'])}")
     _print_cause(story, console)
     if story["tried"]:

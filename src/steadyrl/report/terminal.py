@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rich.console import Console
 from rich.markup import escape
 
 from steadyrl.core.numbers import amount
 from steadyrl.core.records import Step
 from steadyrl.judging import judge
 from steadyrl.report.blocks import curve
+from steadyrl.report.console import PlainConsole
 from steadyrl.report.findings import print_verdict
 from steadyrl.report.fitting import print_table
 from steadyrl.report.html import write_report
@@ -25,7 +25,7 @@ WIDEST = 76  # of a curve
 def print_conclusion(path: Path) -> str:
     """Curve, facts, and the path of the page that shows the rest. Returns the command it named."""
     store = RunReader.open(path)
-    console = Console(highlight=False)
+    console = PlainConsole(highlight=False)
     steps = list(store.steps())
     evaluated = [step for step in steps if "eval.return_mean" in step.signals]
     if len(evaluated) > 1:

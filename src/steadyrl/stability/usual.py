@@ -5,10 +5,11 @@ The ranges are where training is known to work, not where it works best.
 
 from __future__ import annotations
 
-import json
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from steadyrl.core.ordinary import read_json
 
 if TYPE_CHECKING:
     from steadyrl.core.run_config import RunConfig
@@ -37,7 +38,7 @@ def _tiny(path: str | None) -> bool:
     if path is None:
         return True
     try:
-        said = json.loads((Path(path) / "config.json").read_text("utf-8"))
+        said = read_json(Path(path) / "config.json")
         return int(said["hidden_size"]) * int(said["num_hidden_layers"]) <= LARGEST_TINY
     except (OSError, ValueError, KeyError, TypeError):
         return False  # not there any more, or of another kind

@@ -18,6 +18,7 @@ import numpy as np
 
 from steadyrl.core.arrays import RawArray, SpreadArray, Storable, Stored
 from steadyrl.core.errors import CheckpointError
+from steadyrl.core.ordinary import open_ordinary
 
 LARGEST_FILE = 4 << 30  # bytes of arrays in one file
 LARGEST_HEADER = 100 << 20  # what the format's own library accepts
@@ -113,7 +114,7 @@ def _write_file(path: Path, arrays: Mapping[str, Storable]) -> str:
 
 def _read_file(path: Path, digest: str) -> dict[str, Stored]:
     try:
-        with path.open("rb") as file:
+        with open_ordinary(path) as file:
             found = hashlib.sha256()
             while block := file.read(BLOCK):
                 found.update(block)
@@ -128,7 +129,7 @@ def _read_file(path: Path, digest: str) -> dict[str, Stored]:
                 raise _damaged(path, "its header is cut")
             header = _checked(json.loads(file.read(length)), size - 8 - length, path)
             return {name: _read_one(file, 8 + length, about) for name, about in header.items()}
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError, MemoryError) as error:
         raise CheckpointError(f"{path.parent}: {path.name} cannot be read ({error}).") from None
 
 
@@ -142,7 +143,7 @@ def _checked(header: Any, size: int, path: Path) -> dict[str, Any]:
         try:
             kind, shape, (start, stop) = about["dtype"], about["shape"], about["data_offsets"]
             item = RAW_SIZES.get(kind) or np.dtype(KINDS[kind]).itemsize
-            whole = all(type(n) is int and n >= 0 for n in shape)
+            whole = all(type(n) is int and n >= 0 for n in (*shape, start, stop))
             sound = whole and start == end and stop == start + item * math.prod(shape)
         except (KeyError, TypeError, ValueError):
             sound = False

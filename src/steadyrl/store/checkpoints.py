@@ -22,6 +22,7 @@ import numpy as np
 
 from steadyrl.core.arrays import RawArray, SpreadArray, Storable
 from steadyrl.core.errors import CheckpointError
+from steadyrl.core.ordinary import read_ordinary
 from steadyrl.core.traits import RETURN, Score
 from steadyrl.store.arrays import read_arrays, write_arrays
 from steadyrl.store.files import disk_errors, sync_folder, write_and_sync
@@ -145,10 +146,11 @@ class Checkpoints:
     def _scores_of(self, step: int) -> dict[str, float]:
         try:
             # Checkpoints of older versions have none.
-            scores: dict[str, float] = _header(self.path(step)).get("scores", {})
+            scores = _header(self.path(step)).get("scores")
         except CheckpointError:
             return {}
-        return scores
+        known = scores.items() if isinstance(scores, dict) else ()
+        return {name: value for name, value in known if isinstance(value, int | float)}
 
     def drop_after(self, step: int) -> None:
         """Forget checkpoints newer than a Step (the run continues from there), newest first."""
@@ -202,10 +204,13 @@ def has_checkpoint(run: Path) -> bool:
 def load_checkpoint(path: Path) -> dict[str, Any]:
     """The state saved at a path, verified against its checksums."""
     header = _header(path)
+    arrays = read_arrays(path, header["arrays"])
     try:
-        state: dict[str, Any] = _join(header["state"], read_arrays(path, header["arrays"]))
+        state: dict[str, Any] = _join(header["state"], arrays)
     except KeyError as error:
         raise CheckpointError(f"{path}: the array {error} is missing.") from None
+    except (TypeError, RecursionError) as error:
+        raise CheckpointError(f"{path}: state.json holds no state ({error}).") from None
     return state
 
 
@@ -232,15 +237,24 @@ def _header(path: Path) -> dict[str, Any]:
     text = text.removesuffix("\n")
     if hashlib.sha256(text.encode()).hexdigest() != digest:
         raise CheckpointError(f"{path}: state.json is damaged (its checksum differs).")
-    body: dict[str, Any] = json.loads(text)
-    if body["format"] != FORMAT:
-        raise CheckpointError(f"{path}: format {body['format']} is not {FORMAT}, which we read.")
+    try:
+        body = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path}: state.json is no JSON ({error}).") from None
+    if not isinstance(body, dict) or body.get("format") != FORMAT:
+        found = body.get("format") if isinstance(body, dict) else None
+        raise CheckpointError(f"{path}: format {found} is not {FORMAT}, which we read.")
+    # A checksum says that a file is as it was written, not that we wrote it.
+    wanted = {"state": dict, "arrays": dict, "good": bool}
+    lacking = [name for name, kind in wanted.items() if not isinstance(body.get(name), kind)]
+    if lacking:
+        raise CheckpointError(f"{path}: state.json has no '{lacking[0]}' that can be used.")
     return body
 
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_ordinary(path)
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be read ({error.strerror}).") from None
 

@@ -16,7 +16,8 @@ from typing import Any
 import orjson
 
 from steadyrl.core.errors import ConfigError, DiskError
-from steadyrl.store.lines import bounded_lines
+from steadyrl.core.ordinary import read_json
+from steadyrl.store.lines import bounded_lines, open_lines
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
@@ -148,14 +149,14 @@ class JsonLines:
         """How many lines there are, damaged ones too, without reading them."""
         if not self.path.exists():
             return 0
-        with self.path.open("rb") as file:
+        with open_lines(self.path) as file:
             return sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b""))
 
     def rest(self, wanted: Callable[[dict[str, Any]], bool]) -> bytes:
         """What `keep` would cut away, as it stands in the file."""
         if not self.path.exists():
             return b""
-        with self.path.open("rb") as file:
+        with open_lines(self.path) as file:
             file.seek(self._end_of_last(wanted))
             return file.read()
 
@@ -183,7 +184,7 @@ class JsonLines:
         if not self.path.exists():
             return
         size, last = 0, b"\n"
-        with self.path.open("rb") as file:
+        with open_lines(self.path) as file:
             for last in file:
                 size += len(last)
         if last.endswith(b"\n"):
@@ -199,7 +200,7 @@ class JsonLines:
         if not self.path.exists():
             return
         end = 0
-        with self.path.open("rb") as file:
+        with open_lines(self.path) as file:
             for size, line in bounded_lines(file):
                 end += size
                 record = None if line is None else self._read(line)
@@ -220,7 +221,7 @@ def holds_keys(file: Path, *names: str) -> bool:
     if file.suffix != ".json" or not file.is_file():
         return False
     try:
-        found = json.loads(file.read_text("utf-8"))
+        found = read_json(file)
     except (OSError, ValueError):
         return False
     return isinstance(found, dict) and set(names) <= found.keys()

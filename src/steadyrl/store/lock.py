@@ -6,7 +6,6 @@ they might turn away a writer that comes at that moment. They go by the writer's
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 from datetime import datetime
@@ -15,6 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from steadyrl.core.errors import StoreError
+from steadyrl.core.ordinary import read_json
 from steadyrl.store.files import disk_errors, write_json
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class WriterLock:
     def deserted(self) -> bool:
         """Whether the last writer is known to be gone: a process of this machine that has ended."""
         try:
-            word = json.loads(self._word.read_text("utf-8"))
+            word = read_json(self._word)
             since = datetime.fromisoformat(word["since"]).timestamp()
             return word["host"] == socket.gethostname() and _has_ended(word["pid"], since)
         except (OSError, ValueError, KeyError, TypeError):
@@ -85,7 +85,7 @@ class WriterLock:
 
     def _holder(self) -> str:
         try:
-            word = json.loads(self._word.read_text("utf-8"))
+            word = read_json(self._word)
             return f"process {word['pid']} on {word['host']} (since {word['since']})"
         except (OSError, ValueError, KeyError, TypeError):
             return "another process"  # which has only just begun

@@ -10,7 +10,6 @@ Damage is reported, never cut away; nobody asks for the lock in order to read.
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +19,7 @@ import numpy as np
 
 from steadyrl.core.coarsen import Columns, Places
 from steadyrl.core.errors import ConfigError, RunNotFound
+from steadyrl.core.ordinary import read_json
 from steadyrl.core.presets import parse_config
 from steadyrl.core.records import Change, Step
 from steadyrl.core.run_config import RunConfig
@@ -125,8 +125,8 @@ class RunReader:
         if not file.is_file():
             return None
         try:
-            record = json.loads(file.read_text("utf-8"))
-        except ValueError:
+            record = read_json(file)
+        except (OSError, ValueError):
             return None
         return record if isinstance(record, dict) else None
 

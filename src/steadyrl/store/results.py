@@ -6,12 +6,12 @@ folder (`store/paths.py`), so that it may be moved; what was not measured is nul
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NotRequired, TypedDict
 
 from steadyrl.core.errors import StoreError
+from steadyrl.core.ordinary import read_json
 
 Kind = Literal["rescue", "ladder", "compare", "study", "faults"]
 FILES: dict[str, Kind] = {
@@ -219,7 +219,7 @@ def read_result(place: Path, kind: Kind) -> Any:
     name = next(name for name, known in FILES.items() if known == kind)
     file = place / name if place.is_dir() else place
     try:
-        return json.loads(file.read_text("utf-8"))
+        return read_json(file)
     except UNFIT as error:
         raise unfit(file, kind, error) from None
 

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 import orjson
 
-from steadyrl.store.lines import LONGEST
+from steadyrl.store.lines import LONGEST, open_lines
 
 MARK = 64  # bytes before the position that must still be there
 BLOCK = 1 << 17  # bytes that are read at a time: what is made of them stays near the processor
@@ -49,7 +49,7 @@ class Tail:
     def rewind(self) -> bool:
         """Go back to the beginning of a file that is not the one, or not as it was, when read."""
         try:
-            with self.path.open("rb") as file:
+            with open_lines(self.path) as file:
                 another = self._is_another(file)
         except FileNotFoundError:
             another = self.place.position > 0
@@ -64,7 +64,7 @@ class Tail:
         """
         self.rest = b""
         try:
-            file = self.path.open("rb")
+            file = open_lines(self.path)
         except FileNotFoundError:
             return
         with file:

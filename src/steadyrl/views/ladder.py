@@ -31,6 +31,8 @@ def ladder_page(folder: Path) -> Page:
     """Which batch sizes hold up, and why others do not."""
     story: LadderStory = read_result(folder, "ladder")
     paths = [resolve(folder, run) for rung in story["rungs"] for run in rung["runs"]]
+    if len(set(paths)) < len(paths):
+        raise ValueError("a run is named twice")
     told = [(rung, because(rung)) for rung in story["rungs"]]
     headline, tone = _standing(story)
     command, does = _next(story, folder)

@@ -28,12 +28,12 @@ def rescue_page(folder: Path) -> Page:
     told: list[TrialRow] = [*story["tried"]]
     for row in story["verified"]:
         told += [row["before"], row["after"]]
-    original = folder / "original"
+    original = resolve(folder, "original")
     paths = [original, *(resolve(folder, row["run"]) for row in told)]
     runs = view_runs([RunReader.open(path) for path in dict.fromkeys(paths)])
-    rescued = folder / "rescued.yaml"
+    rescued = resolve(folder, "rescued.yaml")
     proved = story["status"] == "verified"
-    use = proved and rescued.exists()
+    use = proved and rescued.is_file()
     named = shlex.quote(str(rescued if use else original))
     blocks: list[Block] = []
     if story["chosen"]:
@@ -45,8 +45,8 @@ def rescue_page(folder: Path) -> Page:
         blocks.append(items("What you asked for", said))
     if said := made_worse(story):
         blocks.append(items("Not advised", said))
-    if rescued.exists():
-        blocks.append(code("rescued.yaml", rescued.read_text("utf-8", errors="replace")))
+    if rescued.is_file():
+        blocks.append(code("rescued.yaml", rescued.read_bytes().decode("utf-8", errors="replace")))
     return Page(
         kind="rescue",
         title=_title(runs[0]),

@@ -149,7 +149,7 @@ def read_problems(path: Path) -> list[Problem]:
 def _problem(line: str, where: str) -> Problem:
     try:
         entry = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"{where} is no JSON: {error}.") from None
     if not isinstance(entry, dict):
         raise ConfigError(f'{where} is no object like {{"prompt": ..., "answer": ...}}.')

@@ -34,5 +34,13 @@ def ask_all(look: Mapping[str, float]) -> dict[str, Evidence]:
     """Every probe's answer to a closer look, by the probe's id."""
     # A closer look at NaN weights sees NaN: only finite numbers can answer anything.
     look = {name: value for name, value in look.items() if math.isfinite(value)}
-    answers = ((probe.id, probe.answer(look)) for probe in PROBES)
+    answers = ((probe.id, _answer(probe, look)) for probe in PROBES)
     return {identity: evidence for identity, evidence in answers if evidence is not None}
+
+
+def _answer(probe: Probe, look: Mapping[str, float]) -> Evidence | None:
+    """A probe's answer; half a look is none, and must not end the training that it is about."""
+    try:
+        return probe.answer(look)
+    except KeyError:
+        return None

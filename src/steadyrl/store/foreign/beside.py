@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +19,13 @@ from typing import Any
 import yaml
 
 from steadyrl.core.choices import Family
-from steadyrl.core.yaml_text import numbers_as_written, parse_scalar
+from steadyrl.core.ordinary import unpacked
+from steadyrl.core.yaml_text import (
+    LARGEST,
+    numbers_as_written,
+    parse_scalar,
+    written_out,
+)
 from steadyrl.store.foreign.event_folder import event_files
 
 _LARGEST = 4 << 20  # bytes of a settings file
@@ -99,9 +106,8 @@ def read_beside(folder: Path) -> Beside:
             ValueError,
             yaml.YAMLError,
             zipfile.BadZipFile,
-            RecursionError,
-            KeyError,
-            AttributeError,
+            zlib.error,
+            *(RuntimeError, KeyError, AttributeError, TypeError, EOFError),
         ):
             continue
         if values:
@@ -139,11 +145,31 @@ def _candidates(folder: Path) -> Iterator[tuple[Path, Callable[[Path], dict[str,
         yield folder / "trainer_state.json", _trainer_state
     for file in event_files(folder)[:1]:
         yield file, _told_in_events
-    for file in sorted(folder.glob("*.zip"))[:1]:
+    for file in sorted(file for file in folder.glob("*.zip") if file.is_file())[:1]:
         yield file, _model_zip
 
 
-class _Loader(yaml.SafeLoader):
+class _BoundedMerges(yaml.constructor.SafeConstructor):
+    """`<<` copies a mapping; copies of copies would fill the memory before anybody counts them."""
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """As PyYAML does it, if what comes out is not more than settings may hold."""
+        size = len(node.value)
+        for key, value in node.value:
+            if key.tag == "tag:yaml.org,2002:merge":
+                parts = value.value if isinstance(value, yaml.SequenceNode) else [value]
+                for part in parts:
+                    if isinstance(part, yaml.MappingNode):
+                        self.flatten_mapping(part)
+                        size += len(part.value)
+                    if size > LARGEST:
+                        raise yaml.constructor.ConstructorError(
+                            None, None, "repetitions without end", node.start_mark
+                        )
+        super().flatten_mapping(node)
+
+
+class _Loader(_BoundedMerges, yaml.SafeLoader):
     """Plain containers, ordered mappings and tuples; whatever else a tag asks for is nothing."""
 
 
@@ -171,14 +197,20 @@ _Loader.add_multi_constructor("tag:yaml.org,2002:python/", _nothing)
 _Loader.add_multi_constructor("!", _nothing)
 
 
-def _yaml(file: Path) -> dict[str, Any]:
+def _loaded(file: Path) -> Any:
+    """What a YAML file says, or nothing if its repetitions make it endless."""
     # Safe: _Loader is a SafeLoader that builds nothing but plain containers.
-    return _flat(yaml.load(file.read_text("utf-8", errors="replace"), Loader=_Loader))
+    found = yaml.load(file.read_text("utf-8", errors="replace"), Loader=_Loader)
+    return found if written_out(found) <= LARGEST else None
+
+
+def _yaml(file: Path) -> dict[str, Any]:
+    return _flat(_loaded(file))
 
 
 def _wandb(file: Path) -> dict[str, Any]:
     """Weights & Biases writes {name: {value: ...}}."""
-    found = yaml.load(file.read_text("utf-8", errors="replace"), Loader=_Loader)
+    found = _loaded(file)
     if not isinstance(found, dict):
         return {}
     opened = {
@@ -203,9 +235,7 @@ _READERS = {"yaml": _yaml, "wandb": _wandb, "json": _json}
 def _model_zip(file: Path) -> dict[str, Any]:
     """The JSON in a Stable-Baselines3 model: its plain values; what is pickled stays closed."""
     with zipfile.ZipFile(file) as archive:
-        if archive.getinfo("data").file_size > _LARGEST:
-            return {}
-        found = json.loads(archive.read("data"))
+        found = json.loads(unpacked(archive, "data", _LARGEST))
     if not isinstance(found, dict):
         return {}
     hidden = ("_total_timesteps", "num_timesteps")
@@ -242,7 +272,9 @@ def _flat(values: Any, prefix: str = "", depth: int = 0) -> dict[str, Any]:
     for name, value in values.items():
         if isinstance(value, dict):
             inner = _flat(value, f"{prefix}{name}/", depth + 1)
-            found = {**{n.rsplit("/", 1)[-1]: v for n, v in inner.items()}, **inner, **found}
+            short = {n.rsplit("/", 1)[-1]: v for n, v in inner.items()}
+            for known, what in (*inner.items(), *short.items()):
+                found.setdefault(known, what)
         elif isinstance(value, bool | int | float | str):
             found[f"{prefix}{name}"] = value
     return found

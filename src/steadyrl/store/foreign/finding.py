@@ -67,7 +67,7 @@ def log_files(path: Path) -> list[Path]:
     if not path.is_dir():
         return []
     tables = [path / name for name in TABLES if (path / name).is_file()]
-    episodes = sorted(path.glob("*monitor.csv"))
+    episodes = sorted(file for file in path.glob("*monitor.csv") if file.is_file())
     evaluations = [path / EVALUATIONS] if (path / EVALUATIONS).is_file() else []
     return [*tables, *event_files(path), *episodes, *evaluations]
 

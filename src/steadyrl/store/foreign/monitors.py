@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import struct
+import tokenize
 import warnings
 import zipfile
 import zlib
@@ -12,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from steadyrl.core.ordinary import read_ordinary, unpacked
 from steadyrl.store.foreign.series import Series, running_mean
 from steadyrl.store.foreign.tables import read_monitor
 
@@ -19,8 +22,8 @@ Floats = NDArray[np.float64]
 EPISODES = 100  # whose mean is the return of training episodes
 # What zip archives and arrays raise when they are damaged, encrypted or of an unknown kind.
 _UNREADABLE = (
-    *(OSError, KeyError, ValueError, EOFError, RuntimeError),
-    *(zipfile.BadZipFile, zlib.error),
+    *(OSError, KeyError, ValueError, EOFError, RuntimeError, MemoryError),
+    *(zipfile.BadZipFile, zlib.error, struct.error, tokenize.TokenError, SyntaxError),
 )
 _LARGEST = 1 << 28  # bytes of an evaluations.npz that are unpacked
 
@@ -56,7 +59,7 @@ def read_monitors(files: Sequence[Path], problems: list[str]) -> dict[str, Serie
 def _quickly(file: Path) -> Floats | None:
     """Return, length and time of each episode, if the file is nothing but numbers."""
     try:
-        text = file.read_text("utf-8")
+        text = read_ordinary(file).decode("utf-8")
     except (OSError, UnicodeDecodeError):
         return None
     lines = text.split("\n", 2)
@@ -102,9 +105,7 @@ def _array(file: Path, name: str) -> Floats | None:
     """One array of an .npz file; pickled objects are not read."""
     try:
         with zipfile.ZipFile(file) as archive:
-            if archive.getinfo(f"{name}.npy").file_size > _LARGEST:
-                return None
-            content = archive.read(f"{name}.npy")
+            content = unpacked(archive, f"{name}.npy", _LARGEST)
         loaded = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
     except _UNREADABLE:  # whatever is wrong with it, the caller says that nothing could be read
         return None

@@ -20,6 +20,7 @@ import numpy as np
 import orjson
 
 from steadyrl.core.errors import StoreError
+from steadyrl.core.ordinary import read_ordinary
 from steadyrl.store.foreign.series import Series
 
 Row = Mapping[str, float]
@@ -169,7 +170,7 @@ def _json(text: str) -> Any:
 def _text(path: Path) -> str:
     """The file's content; bytes that are no text become question marks."""
     try:
-        content = path.read_bytes()
+        content = read_ordinary(path)
     except OSError as error:
         raise StoreError(f"{path}: cannot be read: {error.strerror}.") from None
     text = content.decode("utf-8-sig", errors="replace").replace("\0", "")
