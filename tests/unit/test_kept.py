@@ -208,9 +208,12 @@ def test_for_what_is_new_only_the_newest_piece_is_loaded(
         stream.write(lines(16, 30))
     steps.renew()  # so many that they are kept as well
     known = kept.get
-    monkeypatch.setattr(
-        kept, "get", lambda run, part, at: asked.append(part) or known(run, part, at)
-    )
+
+    def watched(run: Any, part: str, at: Any) -> Any:
+        asked.append(part)
+        return known(run, part, at)
+
+    monkeypatch.setattr(kept, "get", watched)
     assert steps.since(20).indices.tolist() == list(range(21, 31))
     assert asked
     assert not [part for part in asked if part.startswith("steps/0/")]
