@@ -16,13 +16,14 @@ from typing import Any
 import pytest
 from werkzeug.test import Client
 
+from steadyrl.core.coarsen import columns_of
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.records import Step
 from steadyrl.dashboard import looking, serving
 from steadyrl.dashboard.access import Access, access_of
 from steadyrl.dashboard.fleet import Fleet, Row, group_of, worst_first
 from steadyrl.dashboard.folder import DEPTH, Folder
-from steadyrl.dashboard.live import follow_run
+from steadyrl.dashboard.live import follow_run, steps_added
 from steadyrl.dashboard.looking import Looks
 from steadyrl.dashboard.server import HEADERS, Dashboard
 from steadyrl.judging import open_run
@@ -295,6 +296,19 @@ def test_of_a_long_run_the_curves_come_before_the_verdict(
     assert whole == json.loads(plain(run_view(open_run(one.path), "run").to_json()))
     ((_, again),) = _messages(follow_run(one, looks), 1)  # it is kept: nobody waits
     assert again == whole
+
+
+def test_very_many_steps_at_a_time_arrive_as_a_chart_shows_them() -> None:
+    spike, nothing = 2345, 4321
+    values = {spike: 1e6, nothing: float("nan")}
+    many = [Step(n, 9 * n, 0.0, {"critic.loss": values.get(n, 1.0)}) for n in range(1, 6001)]
+    columns = columns_of(step.to_json() for step in many)
+    assert columns is not None
+    told = steps_added(columns)["signals"]["critic.loss"]
+    assert len(told["x"]) < 1300
+    at = dict(zip(told["x"], told["y"], strict=True))
+    assert (at[9 * spike], at[9 * nothing]) == (1e6, "nan")
+    assert (told["x"][0], told["x"][-1]) == (9, 54_000)
 
 
 def test_a_rule_has_a_page(tmp_path: Path) -> None:
