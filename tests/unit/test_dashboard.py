@@ -151,17 +151,21 @@ def test_nobody_waits_while_there_are_runs_that_were_never_judged(tmp_path: Path
     for name in ("one", "two"):
         recorded(tmp_path / name, trace())
     fleet = Fleet(Folder(tmp_path))
-    with fleet.watched():
-        assert fleet.pause(fleet.renew(most=1), took=2.0) == 0.0
-        assert fleet.pause(fleet.renew(most=1), took=2.0) == 20.0
-        assert fleet.pause(fleet.renew(), took=2.0) == 1.0
+    assert fleet.pause(fleet.renew(most=1), took=2.0) == 0.0
+    assert fleet.pause(fleet.renew(most=1), took=2.0) == 20.0
+    assert fleet.pause(fleet.renew(), took=2.0) == 1.0
 
 
-def test_runs_that_nobody_judged_do_not_keep_it_busy_while_nobody_looks(tmp_path: Path) -> None:
+def test_long_runs_are_judged_while_somebody_looks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looking, "LONG", 0)
     recorded(tmp_path / "one", trace())
     fleet = Fleet(Folder(tmp_path))
-    assert fleet.pause(fleet.renew(most=0), took=2.0) == 1.0
+    assert fleet.pause(fleet.renew(), took=2.0) == 1.0
     assert [row.said for row in fleet.rows.values()] == [None]
+    with fleet.watched():
+        assert fleet.renew() == 1
 
 
 def test_who_asks_for_what_is_on_the_screen_gets_no_more(tmp_path: Path) -> None:
