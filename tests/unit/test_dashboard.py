@@ -16,13 +16,14 @@ from typing import Any
 import pytest
 from werkzeug.test import Client
 
+from steadyrl.core.coarsen import columns_of
 from steadyrl.core.errors import ConfigError
 from steadyrl.core.records import Step
 from steadyrl.dashboard import looking, serving
 from steadyrl.dashboard.access import Access, access_of
 from steadyrl.dashboard.fleet import Fleet, Row, group_of, worst_first
 from steadyrl.dashboard.folder import DEPTH, Folder
-from steadyrl.dashboard.live import follow_run
+from steadyrl.dashboard.live import follow_run, steps_added
 from steadyrl.dashboard.looking import Looks
 from steadyrl.dashboard.server import HEADERS, Dashboard
 from steadyrl.judging import open_run
@@ -150,17 +151,21 @@ def test_nobody_waits_while_there_are_runs_that_were_never_judged(tmp_path: Path
     for name in ("one", "two"):
         recorded(tmp_path / name, trace())
     fleet = Fleet(Folder(tmp_path))
-    with fleet.watched():
-        assert fleet.pause(fleet.renew(most=1), took=2.0) == 0.0
-        assert fleet.pause(fleet.renew(most=1), took=2.0) == 20.0
-        assert fleet.pause(fleet.renew(), took=2.0) == 1.0
+    assert fleet.pause(fleet.renew(most=1), took=2.0) == 0.0
+    assert fleet.pause(fleet.renew(most=1), took=2.0) == 20.0
+    assert fleet.pause(fleet.renew(), took=2.0) == 1.0
 
 
-def test_runs_that_nobody_judged_do_not_keep_it_busy_while_nobody_looks(tmp_path: Path) -> None:
+def test_long_runs_are_judged_while_somebody_looks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looking, "LONG", 0)
     recorded(tmp_path / "one", trace())
     fleet = Fleet(Folder(tmp_path))
-    assert fleet.pause(fleet.renew(most=0), took=2.0) == 1.0
+    assert fleet.pause(fleet.renew(), took=2.0) == 1.0
     assert [row.said for row in fleet.rows.values()] == [None]
+    with fleet.watched():
+        assert fleet.renew() == 1
 
 
 def test_who_asks_for_what_is_on_the_screen_gets_no_more(tmp_path: Path) -> None:
@@ -295,6 +300,19 @@ def test_of_a_long_run_the_curves_come_before_the_verdict(
     assert whole == json.loads(plain(run_view(open_run(one.path), "run").to_json()))
     ((_, again),) = _messages(follow_run(one, looks), 1)  # it is kept: nobody waits
     assert again == whole
+
+
+def test_very_many_steps_at_a_time_arrive_as_a_chart_shows_them() -> None:
+    spike, nothing = 2345, 4321
+    values = {spike: 1e6, nothing: float("nan")}
+    many = [Step(n, 9 * n, 0.0, {"critic.loss": values.get(n, 1.0)}) for n in range(1, 6001)]
+    columns = columns_of(step.to_json() for step in many)
+    assert columns is not None
+    told = steps_added(columns)["signals"]["critic.loss"]
+    assert len(told["x"]) < 1300
+    at = dict(zip(told["x"], told["y"], strict=True))
+    assert (at[9 * spike], at[9 * nothing]) == (1e6, "nan")
+    assert (told["x"][0], told["x"][-1]) == (9, 54_000)
 
 
 def test_a_rule_has_a_page(tmp_path: Path) -> None:

@@ -176,6 +176,11 @@ def _reduced(
     chunks: Iterable[tuple[Places, Floats]], size: int, reduction: Reduction
 ) -> tuple[Places, Floats]:
     """Chunk by chunk; a block that may go on in the next one waits for it."""
+    if size == 1:  # most runs are short
+        parts = list(chunks)
+        if len(parts) == 1:
+            return parts[0]
+        return np.concatenate([p for p, _ in parts]), np.concatenate([v for _, v in parts])
     found: list[tuple[Places, Floats]] = []
     waiting: tuple[Places, Floats] = np.empty(0, dtype=np.int32), np.empty(0)
     for chunk in chunks:

@@ -12,7 +12,7 @@ from typing import Any
 
 from steadyrl.dashboard.folder import Folder, Found
 from steadyrl.dashboard.live import UNREADABLE
-from steadyrl.dashboard.looking import Looks, Stamp, heard, stamp
+from steadyrl.dashboard.looking import Looks, Stamp, heard, is_long, stamp
 from steadyrl.dashboard.results import result_said
 
 EVERY = 1.0  # seconds between two looks at the disk
@@ -93,10 +93,7 @@ class Fleet:
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Somebody looks: runs are judged, and again when they grow, as long as that is so.
-
-        Whoever looks at a single run has the processor for its page.
-        """
+        """Somebody looks: long runs are judged, and all that grow again, as long as that is so."""
         with self._lock:
             self._watchers += 1
         self._called.set()
@@ -138,16 +135,16 @@ class Fleet:
     def _forever(self) -> None:
         while True:
             begun = time.monotonic()
-            judged = self.renew(most=4 if self._watchers else 0)
+            judged = self.renew(most=4)
             self._called.wait(self.pause(judged, time.monotonic() - begun))
             self._called.clear()
 
     def pause(self, judged: int, took: float) -> float:
-        """Seconds until the next round: none as long as somebody waits for runs to be judged.
+        """Seconds until the next round: none as long as there are runs that nobody judged yet.
 
         Otherwise whoever trains beside it has the better right to the processor.
         """
-        if self._watchers and len(self._stamps) < len(self.found):
+        if self._new():
             return 0.0
         return max(EVERY, SHARE * took) if judged else EVERY
 
@@ -189,13 +186,20 @@ class Fleet:
 
         What has grown since is judged again only while somebody looks.
         """
-        new = {i for i in self.found if i not in self._stamps}
-        grown = set()
+        new, grown = self._new(), set[str]()
         if self._watchers:
             grown = {i for i, known in self._stamps.items() if self._now.get(i, known) != known}
         first = [i for i in self._wanted if i in new or i in grown]
         rest = (new | grown) - set(first)
         return [*first, *sorted(rest, key=lambda i: (i in grown, -self.rows[i].heard))]
+
+    def _new(self) -> set[str]:
+        """Runs that nobody judged yet; long ones only while somebody looks.
+
+        Whoever opens a long run has the processor for its page.
+        """
+        new = {i for i in self.found if i not in self._stamps}
+        return new if self._watchers else {i for i in new if not is_long(self._now[i])}
 
     def _judge(self, one: Found) -> None:
         self._stamps[one.id] = self._now[one.id] = stamp(one)

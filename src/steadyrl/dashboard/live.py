@@ -13,7 +13,7 @@ from steadyrl.dashboard.folder import Found
 from steadyrl.dashboard.looking import Looks, stamp
 from steadyrl.store.step_columns import StepColumns
 from steadyrl.viewer.frame import plain
-from steadyrl.views.curves import POINTS
+from steadyrl.views.curves import POINTS, thin
 from steadyrl.views.run import run_view
 
 EVERY = 0.5  # seconds between two looks at the disk
@@ -121,10 +121,14 @@ class _Follower:
 
 
 def steps_added(columns: Columns) -> dict[str, Any]:
-    """New values by signal: where, and what; text where it is no number."""
+    """New values by signal: where, and what; text where it is no number.
+
+    Of very many at a time those that a chart would show: who was busy gets no flood.
+    """
     added = {}
     for name, (positions, values) in columns.signals.items():
         if len(positions):
-            y = [number_to_json(value) for value in values.tolist()]
-            added[name] = {"x": columns.takens[positions].tolist(), "y": y}
+            kept = thin(values)
+            y = [number_to_json(value) for value in values[kept].tolist()]
+            added[name] = {"x": columns.takens[positions[kept]].tolist(), "y": y}
     return {"taken": int(columns.takens[-1]), "signals": added}

@@ -67,8 +67,7 @@ class Looks:
     def glance(self, one: Found) -> Glance | None:
         """The curves of a long run that nobody looked at yet; of others the page is there soon."""
         stamped = _stamped(one)
-        long = sum(about[1] for about in stamp(one)) >= LONG
-        if not long or self._known(one, "page", stamped) is not None:
+        if not is_long(stamp(one)) or self._known(one, "page", stamped) is not None:
             return None
         with self._turn(one):
             steps = self.steps(one)
@@ -152,6 +151,11 @@ def stamp(one: Found) -> Stamp:
             names = []
         return tuple(map(_about, names))
     return (_about(f"{one.path}/{one.kind}.json"),)
+
+
+def is_long(known: Stamp) -> bool:
+    """Whether one would wait for the verdict."""
+    return sum(about[1] for about in known) >= LONG
 
 
 def heard(known: Stamp) -> float:
