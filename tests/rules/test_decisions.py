@@ -236,3 +236,11 @@ def test_settings_and_the_machine_alone_say_nothing_of_training() -> None:
     (doubt,) = doubts(_watched(alone), DEFAULT)
     assert "nothing was recorded" in doubt
     assert doubts(_watched(trace()), DEFAULT) == []
+
+
+def test_episodes_of_no_steps_are_no_way_out() -> None:
+    monitor = Monitor(config_of("ddpg"))
+    lengths, ends = [100.0] * 5 + [0.0], 1.0
+    for step in trace(rollout__length_mean=lengths, rollout__terminated_share=ends):
+        monitor.observe(step)
+    assert "D010" not in [finding.rule for finding in monitor.findings]

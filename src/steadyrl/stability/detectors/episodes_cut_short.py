@@ -63,6 +63,8 @@ def _at_once(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     if window.latest("rollout.terminated_share", 1.0) < limits["terminated"]:
         return None
     latest, best = median(lengths), window.highest("rollout.length_mean")
+    if not latest > 0:
+        return None  # episodes of no steps are none
     returns = window.latest("rollout.return_mean")
     paid = window.latest("rollout.reward_mean", returns / latest)
     if not (best >= limits["times_as_long"] * latest and paid < 0):
