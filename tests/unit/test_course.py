@@ -67,6 +67,18 @@ def test_chance_alone_is_not_called_learning(seed: int, count: int) -> None:
     assert course_of(values.tolist()).learned != "yes"
 
 
+@pytest.mark.parametrize("count", [FEWEST, 15, 40])
+@pytest.mark.parametrize("rare", [0.0, 0.1])
+def test_chance_is_called_learning_once_in_a_hundred_at_most(count: int, rare: float) -> None:
+    """Also where most episodes bring nothing and a few something."""
+    random = np.random.default_rng(count)
+    found = []
+    for _ in range(500):
+        values = random.random(count) < rare if rare else random.standard_normal(count)
+        found.append(course_of(values.astype(float).tolist()).learned)
+    assert found.count("yes") <= 5
+
+
 def test_a_running_mean_that_wanders_is_not_called_learning() -> None:
     found = []
     for seed in range(20):

@@ -380,7 +380,7 @@ def test_an_evaluation_that_empties_the_logger_takes_nothing_away(tmp_path: Path
 
 
 def test_every_episode_is_told_between_two_steps(tmp_path: Path) -> None:
-    model = DDPG("MlpPolicy", "Pendulum-v1", learning_starts=10_000, buffer_size=100)
+    model = model_of("ddpg", learning_starts=10_000, buffer_size=100)
     model.learn(3000, callback=SteadyCallback(tmp_path / "run", every=1000))
     steps = list(RunReader.open(tmp_path / "run").steps())
     told = [step for step in steps if "rollout.episode_return" in step.signals]
