@@ -188,7 +188,7 @@ BARS: tuple[tuple[str, float, tuple[str, ...]], ...] = (
     ("server on 1M Steps, cold: MB", 150.0, ("long", "memory_mb", "cold")),
     ("server on 10,000 runs: MB", 150.0, ("fleet", "10000_runs_cold", "memory_mb")),
     ("server after the soak: growth", 0.05, ("soak", "growth")),
-    ("training slowed", 0.005, ("training", "slowed", "share")),
+    ("training slowed, followed from elsewhere", 0.005, ("training", "slowed_followed", "share")),
 )
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import http.client
 import os
 import statistics
 import subprocess
 import sys
 import threading
 import time
+import urllib.request
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -118,38 +121,41 @@ def _write(path: Path, rate: float, stop: threading.Event) -> None:
 
 
 def training(browser: Browser, scratch: Path, options: argparse.Namespace) -> Found:
-    """The same training with and without somebody looking at its page, in turns."""
-    seconds: dict[bool, list[float]] = {False: [], True: []}
-    worked: dict[bool, list[float]] = {False: [], True: []}
-    served = []
-    for number in range(2 * options.pairs):
-        looked = number % 4 in (1, 2)  # neither side is always first
-        folder = scratch / f"training-{number}"
-        folder.mkdir()
-        with serving(ours(folder), scratch / "cache-training") as (base, server):
-            elapsed, own, its = _trained(browser if looked else None, folder, base, server)
-        seconds[looked].append(elapsed)
-        worked[looked].append(own)
-        if looked:
-            served.append(its / elapsed)
-    return {
-        "pairs": options.pairs,
-        "alone_seconds": statistics.median(seconds[False]),
-        "watched_seconds": statistics.median(seconds[True]),
-        "slowed": _slowed(seconds),
-        "slowed_by_processor_time": _slowed(worked),
-        "server_share_of_a_core": statistics.median(served),
-    }
+    """The same training, alone, followed from elsewhere, and by a browser beside it, in turns.
+
+    From elsewhere: its page's stream is read by this program, and nothing is drawn. A browser on
+    the same two cores draws without a graphics card, which takes more than the server.
+    """
+    seconds: dict[str, list[float]] = {"alone": [], "followed": [], "browser": []}
+    worked: dict[str, list[float]] = {name: [] for name in seconds}
+    served: dict[str, list[float]] = {name: [] for name in seconds}
+    ways = list(seconds)
+    for pair in range(options.pairs):
+        for way in ways if pair % 2 else reversed(ways):  # no way is always first
+            folder = scratch / f"training-{pair}-{way}"
+            folder.mkdir()
+            with serving(ours(folder), scratch / "cache-training") as (base, server):
+                elapsed, own, its = _trained(way, browser, folder, base, server)
+            seconds[way].append(elapsed)
+            worked[way].append(own)
+            served[way].append(its / elapsed)
+    found: Found = {"pairs": options.pairs}
+    found |= {f"{way}_seconds": statistics.median(taken) for way, taken in seconds.items()}
+    for way in ("followed", "browser"):
+        found[f"slowed_{way}"] = _slowed(seconds[way], seconds["alone"])
+        found[f"slowed_{way}_by_processor_time"] = _slowed(worked[way], worked["alone"])
+        found[f"server_share_of_a_core_{way}"] = statistics.median(served[way])
+    return found
 
 
-def _slowed(taken: dict[bool, list[float]]) -> Found:
+def _slowed(taken: list[float], alone: list[float]) -> Found:
     """How much longer it took, relative, over the pairs; its interval is null below 6."""
-    found = paired(list(np.log(taken[True])), list(np.log(taken[False])))
+    found = paired(list(np.log(taken)), list(np.log(alone)))
     return {"share": found["difference"], "interval": found["interval"]}
 
 
 def _trained(
-    browser: Browser | None, folder: Path, base: str, server: psutil.Process
+    way: str, browser: Browser, folder: Path, base: str, server: psutil.Process
 ) -> tuple[float, float, float]:
     """Seconds that a training took, its own processor time, and the server's meanwhile."""
     command = [sys.executable, "-m", "steadyrl", "train", "ppo/cartpole", "--runs", str(folder)]
@@ -159,10 +165,14 @@ def _trained(
         [*command, "--quiet"], stdout=subprocess.DEVNULL, env={**os.environ, **ONE_THREAD}
     )
     page = None
-    if browser is not None:
+    if way != "alone":
         while not Folder(folder).look():
             time.sleep(0.05)
+    if way == "browser":
         _, page = opened(browser, run_address(folder, base), DRAWN)
+    elif way == "followed":
+        stream = run_address(folder, base).replace("/run/", "/events/run/")
+        threading.Thread(target=_read_on, args=(stream,), daemon=True).start()
     _, status, used = os.wait4(process.pid, 0)
     elapsed = time.perf_counter() - begun
     process.returncode = status
@@ -171,3 +181,11 @@ def _trained(
     if page is not None:
         page.context.close()
     return elapsed, used.ru_utime + used.ru_stime, sum(server.cpu_times()[:2]) - before
+
+
+def _read_on(address: str) -> None:
+    """A stream, until its server is gone."""
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with suppress(OSError, http.client.HTTPException), direct.open(address) as answer:
+        for _ in answer:
+            pass

@@ -46,13 +46,13 @@ class Judged:
     probes: Mapping[str, Evidence]
 
 
-def open_run(path: Path) -> Recorded:
-    """A run of ours, or what another program recorded."""
+def open_run(path: Path, *, within: Path | None = None) -> Recorded:
+    """A run of ours, or what another program recorded; settings beside it only `within`."""
     if is_own(path) or not path.exists():
         return RunReader.open(path)
     from steadyrl.store.foreign.run import ForeignRun
 
-    return ForeignRun(path)
+    return ForeignRun(path, within=within)
 
 
 def diagnose(

@@ -125,6 +125,20 @@ def test_a_step_that_is_written_arrives_on_the_open_page(opened: Open, tmp_path:
     store.close()
 
 
+def test_a_page_that_was_opened_too_early_shows_the_run_when_it_is_there(
+    opened: Open, tmp_path: Path
+) -> None:
+    folder, later = tmp_path / "folder", tmp_path / "later"
+    folder.mkdir()
+    recorded(later / "run", trace())
+    with served(folder) as (base, _):
+        page = opened(address_of(later, base))
+        page.wait_for_selector("text=There is no such run", timeout=WAIT)
+        (later / "run").rename(folder / "run")
+        page.wait_for_selector("canvas", timeout=WAIT)
+        page.close()
+
+
 def test_a_page_finds_its_server_again(opened: Open, tmp_path: Path) -> None:
     recorded(tmp_path / "well", trace())
     with served(tmp_path) as (base, port):

@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import threading
+import time
 import tracemalloc
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -32,6 +33,7 @@ from steadyrl.store.writer import RunWriter
 from steadyrl.viewer.frame import plain
 from steadyrl.views.run import run_view
 from tests.rules.traces import CUT_SHORT, trace, trace_of
+from tests.unit.test_foreign_runs import sb3_log
 from tests.unit.test_judging import config_of_run, found, recorded
 
 HOST = {"Host": "127.0.0.1:8700"}
@@ -259,6 +261,35 @@ def test_a_run_that_was_removed_leaves_the_fleet(tmp_path: Path) -> None:
     fleet._walked = -1e9
     fleet.renew()
     assert fleet.since(version)[2] == []
+
+
+def test_settings_outside_of_the_folder_are_not_read(tmp_path: Path) -> None:
+    served, secret = tmp_path / "served", tmp_path / "secret.yaml"
+    (served / "in" / ".hydra").mkdir(parents=True)
+    for run in (served, served / "in"):
+        sb3_log(run)
+    secret.write_text("env: Secret-v0\n")
+    (tmp_path / "params.json").write_text('{"env": "Secret-v0"}')
+    (served / "in" / ".hydra" / "config.yaml").symlink_to(secret)
+    folder = Folder(served)
+    for one in folder.look().values():
+        assert "Secret-v0" not in Looks().page(one)[1]
+    assert "Secret-v0" in plain(run_view(open_run(served), "served").to_json())  # as diagnose would
+
+
+def test_a_run_that_has_just_been_begun_opens_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fleet, now = fleet_of(tmp_path), time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    fleet._walked = now
+    recorded(tmp_path / "new", trace())
+    (identity,) = Folder(tmp_path).look()
+    assert fleet.get(identity) is None  # searched within this very second
+    now += 100.0
+    assert fleet.get(identity) is not None
+    monkeypatch.delattr(Folder, "look")
+    assert fleet.get("nobody") is None  # nor is every false address a reason to search again
 
 
 def _messages(stream: Iterator[str], count: int) -> list[tuple[str, Any]]:

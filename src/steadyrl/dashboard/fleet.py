@@ -17,7 +17,7 @@ from steadyrl.dashboard.results import result_said
 
 EVERY = 1.0  # seconds between two looks at the disk
 WALK = 5.0  # seconds between two searches for new runs
-SHARE = 10  # times as long as a verdict takes: until a run that grew is judged again
+SHARE = 10  # times as long as a verdict or a search takes: until the next
 RECENT = 600.0  # seconds; runs that were silent for longer are looked at in turns
 TURNS = 10
 RUNS = ("run", "foreign")
@@ -79,8 +79,9 @@ class Fleet:
         self._wanted: list[str] = []
         self._watchers = 0
         self._walked = self._looked = -WALK
+        self._walk_took = 0.0  # seconds
         self._turn = 0
-        self._lock = threading.Lock()
+        self._lock, self._searching = threading.Lock(), threading.Lock()
         self._called = threading.Event()  # somebody has begun to look
 
     def start(self) -> None:
@@ -115,15 +116,14 @@ class Fleet:
             return [self.rows[i].to_json() for i in ids if i in self.rows]
 
     def get(self, identity: str) -> Found | None:
-        """A run or result by its id."""
+        """A run or result by its id; one that has just been begun is looked for at once."""
+        if identity not in self.found:
+            self._search_after(EVERY)
         return self.found.get(identity)
 
     def renew(self, most: int | None = None) -> int:
         """Find what is new, judge what has grown; returns how many runs were judged."""
-        now = time.monotonic()
-        if now - self._walked >= WALK:
-            self._search()
-            self._walked = time.monotonic()
+        self._search_after(WALK)
         if time.monotonic() - self._looked >= EVERY:
             self._look()
             self._looked = time.monotonic()
@@ -148,9 +148,18 @@ class Fleet:
             return 0.0
         return max(EVERY, SHARE * took) if judged else EVERY
 
+    def _search_after(self, seconds: float) -> None:
+        """Find what is new, unless that was done so lately; in large folders less often."""
+        with self._searching:
+            begun = time.monotonic()
+            if begun - self._walked >= max(seconds, SHARE * self._walk_took):
+                self._search()
+                self._walked = time.monotonic()
+                self._walk_took = self._walked - begun
+
     def _search(self) -> None:
         found = self.folder.look()
-        stamps = {i: stamp(one) for i, one in found.items() if i not in self.rows}
+        stamps = {i: stamp(one, one.files) for i, one in found.items() if i not in self.rows}
         with self._lock:
             gone = self.rows.keys() - found.keys()
             for identity in gone:

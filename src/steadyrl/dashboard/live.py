@@ -17,8 +17,9 @@ from steadyrl.views.curves import POINTS, thin
 from steadyrl.views.run import run_view
 
 EVERY = 0.5  # seconds between two looks at the disk
-JUDGED_EVERY = 3.0  # seconds between two verdicts on a run that goes on, at least
-SHARE = 20  # times as long as a verdict takes: what is left for the training that is watched
+JUDGED_EVERY = 5.0  # seconds between two verdicts on a run that goes on, at least
+SLOWEST = 2.0  # seconds between two looks, however long one takes
+SHARE = 200  # times as long as a look or a verdict takes: what is left for the training beside
 QUIET = 15.0  # seconds after which a word is sent, to notice who has left
 STILL_HERE = ": still here\n\n"
 Sleep = Callable[[float], None]
@@ -55,7 +56,7 @@ def _followed(one: Found, looks: Looks, sleep: Sleep) -> Iterator[str]:
     follower = _Follower(one, looks, count)
     spoken = time.monotonic()
     while True:
-        sleep(EVERY)
+        sleep(follower.pause)
         now = stamp(one)
         messages = follower.news(changed=now != known)
         known = now
@@ -76,9 +77,11 @@ class _Follower:
         self._count = self._drawn = count  # Steps that were sent; that the curves are made of
         self._due = time.monotonic() + JUDGED_EVERY
         self._pending = False  # something has changed since the last verdict
+        self.pause = EVERY  # seconds until the next look
 
     def news(self, *, changed: bool) -> list[str]:
         """What to say now."""
+        begun = time.monotonic()
         self._pending |= changed
         messages = []
         if changed and self._one.kind == "run":
@@ -87,6 +90,7 @@ class _Follower:
                 self._drawn, self._due = -POINTS, 0.0
             elif len(added):
                 messages.append(event("steps", plain(steps_added(added))))
+        self.pause = min(max(EVERY, SHARE * (time.monotonic() - begun)), SLOWEST)
         if self._pending and time.monotonic() >= self._due:
             messages.append(self._judged())
         return messages

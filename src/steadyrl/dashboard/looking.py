@@ -8,12 +8,11 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steadyrl.core.coarsen import Columns
 from steadyrl.core.machine import give_back_memory
-from steadyrl.dashboard.folder import Found
+from steadyrl.dashboard.folder import ABSENT, OWN, About, Found, about_file
 from steadyrl.judging import QUIET_SECONDS, is_left, open_run
 from steadyrl.store.kept import Kept, key_of, made_by
 from steadyrl.store.kept_steps import KeptSteps
@@ -29,9 +28,7 @@ from steadyrl.views.run import lay_out, run_view
 if TYPE_CHECKING:
     from steadyrl.judging import Recorded
 
-OWN = ("config.yaml", "steps.jsonl", "events.jsonl", "summary.json")
-Stamp = tuple[tuple[int, int, int], ...]
-ABSENT = (0, 0, 0)
+Stamp = tuple[About, ...]
 LONG = 8 << 20  # bytes from which on one would wait for the verdict
 
 
@@ -98,7 +95,7 @@ class Looks:
         """The run, with as little reading as may be."""
         if one.kind == "run":
             return RunReader.open(one.path).taking_up(steps or self.steps(one))
-        return open_run(one.path)
+        return open_run(one.path, within=one.root)
 
     def steps(self, one: Found) -> StepColumns:
         """Its Steps, taken up where they were read last."""
@@ -135,10 +132,13 @@ def _stamped(one: Found) -> str:
     return f"{made_by()} {one.name} {stamp(one)}"
 
 
-def stamp(one: Found) -> Stamp:
-    """What changes when a run grows, and when nobody writes it any more."""
+def stamp(one: Found, files: tuple[About, ...] = ()) -> Stamp:
+    """What changes when a run grows, and when nobody writes it any more.
+
+    `files`: those of a run of ours, if they have just been asked for.
+    """
     if one.kind == "run":
-        files = tuple(_about(f"{one.path}/{name}") for name in OWN)
+        files = files or tuple(_about(f"{one.path}/{name}") for name in OWN)
         newest = max(about[2] for about in files)
         if files[OWN.index("summary.json")][2] == newest:  # it has ended: nobody is missed
             return (*files, ABSENT)
@@ -163,9 +163,8 @@ def heard(known: Stamp) -> float:
     return max((about[2] for about in known), default=0) / 1e9
 
 
-def _about(file: str | Path) -> tuple[int, int, int]:
+def _about(file: str) -> About:
     try:
-        found = os.stat(file)  # noqa: PTH116 - ten thousand runs a second
+        return about_file(os.stat(file))  # noqa: PTH116 - ten thousand runs a second
     except OSError:
         return ABSENT
-    return found.st_ino, found.st_size, found.st_mtime_ns

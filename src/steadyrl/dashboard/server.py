@@ -24,6 +24,7 @@ from steadyrl.views.pages import Page
 COMPARED = 30  # runs on one page
 FIRST = 5.0  # seconds in which whoever has opened a page is told soon of what was judged
 SOON = 0.2  # seconds
+NO_RUN = "There is no such run in this folder. It is shown here as soon as there is"
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -141,10 +142,16 @@ class Dashboard:
                 time.sleep(SOON if time.monotonic() - begun < FIRST else EVERY)
 
     def _run_stream(self, _: Request, identity: str) -> Response:
-        one = self.fleet.get(identity)
-        if one is None:
-            raise NotFound
-        return _stream(follow_run(one, self.fleet.looks))
+        return _stream(self._run_news(identity))
+
+    def _run_news(self, identity: str) -> Iterator[str]:
+        """A run may be asked for before its first file is written, or found."""
+        if self.fleet.get(identity) is None:
+            yield event("problem", plain(f"{NO_RUN} ..."))
+        while (one := self.fleet.get(identity)) is None:
+            time.sleep(EVERY)
+            yield STILL_HERE
+        yield from follow_run(one, self.fleet.looks)
 
 
 JSON = "application/json"

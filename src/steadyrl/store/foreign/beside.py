@@ -92,11 +92,16 @@ def family_named(text: str) -> Family | None:
     return next((_ALGORITHMS[word] for word in words if word in _ALGORITHMS), None)
 
 
-def read_beside(folder: Path) -> Beside:
-    """Everything known that lies beside a log, the nearest file last, so that it counts."""
+def read_beside(folder: Path, within: Path | None = None) -> Beside:
+    """Everything known that lies beside a log, the nearest file last, so that it counts.
+
+    `within`: what lies outside of this folder, or is a link that leads out of it, is not read.
+    """
     found = Beside()
     for file, read in _candidates(folder if folder.is_dir() else folder.parent):
         try:
+            if within is not None and not file.resolve().is_relative_to(within.resolve()):
+                continue
             whole = file.suffix != ".zip" and "tfevents" not in file.name
             if whole and file.stat().st_size > _LARGEST:
                 continue

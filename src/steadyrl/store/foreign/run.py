@@ -61,14 +61,18 @@ class ForeignRun:
         total_env_steps: int = 0,
         settings: Mapping[str, Any] | None = None,
         growing: bool = False,
+        within: Path | None = None,
     ) -> None:
-        """`growing`: it is still written, so that its last step is not its budget."""
+        """`growing`: it is still written, so that its last step is not its budget.
+
+        `within`: the folder outside of which no settings are looked for.
+        """
         if "tfevents" in path.name and path.is_file():
             path = path.parent  # one event file: the others of its folder belong to it
         self.path = path
         self._given, self._family = mapping, family
         self._total, self._settings = total_env_steps, settings or {}
-        self._growing = growing
+        self._growing, self._within = growing, within
         self._events = EventFolder(path) if path.is_dir() else None
         self._tags: dict[str, Series] = {}
         self._seen: tuple[object, ...] = ()
@@ -113,7 +117,7 @@ class ForeignRun:
 
     def _known(self, named: Mapping[str, Series], signals: Mapping[str, Series]) -> ForeignConfig:
         """Settings, algorithm, environment and budget: as given, as logged, as files say."""
-        beside = read_beside(self.path)
+        beside = read_beside(self.path, self._within)
         beside.settings |= self._settings  # given ones may name environment and budget too
         logged = self.mapping.family_of(named)
         if logged == "unknown" or (logged, beside.family) == ("ddpg", "td3"):

@@ -5,19 +5,22 @@ const ROW = matchMedia("(max-width: 720px)").matches ? 60 : 46;  // as in the st
 function useStream(address, handlers) {
   const [state, set] = useState("connecting");
   useEffect(() => {
-    let source = null;
+    let source = null, again = 0;
     const open = () => {
       source = new EventSource(address);
       source.onopen = () => set("live");
-      source.onerror = () => set("lost, trying again");
+      source.onerror = () => {
+        set("lost, trying again");
+        if (source.readyState === EventSource.CLOSED) again = setTimeout(open, 2000);  // a browser gives up where it was refused
+      };
       for (const [kind, handle] of Object.entries(handlers)) source.addEventListener(kind, (message) => handle(JSON.parse(message.data)));
     };
     const look = () => {
-      if (document.hidden && source) { source.close(); source = null; set("paused"); } else if (!document.hidden && !source) open();
+      if (document.hidden && source) { clearTimeout(again); source.close(); source = null; set("paused"); } else if (!document.hidden && !source) open();
     };
     look();
     document.addEventListener("visibilitychange", look);
-    return () => { document.removeEventListener("visibilitychange", look); if (source) source.close(); };
+    return () => { document.removeEventListener("visibilitychange", look); clearTimeout(again); if (source) source.close(); };
   }, [address]);
   return state;
 }
