@@ -316,6 +316,16 @@ def test_runs_without_an_evaluation_have_no_curve_and_no_threshold() -> None:
     assert mixed.arms[1].area.value == pytest.approx(alive[0].returns.mean())
 
 
+def test_runs_of_other_lengths_are_said_to_be_and_one_evaluation_is_a_point() -> None:
+    short = [history([float(n)], seed=n) for n in range(6)]
+    long = [history([5.0, 6.0, 7.0 + n], seed=n) for n in range(6)]
+    test = planned_test(6, contrasts=1, stop_early=False)
+    result = judge_arms({"long": long, "short": short}, threshold=None, test=test)
+    assert "but with 0.33 times the steps" in result.message
+    assert result.arms[1].curve["taken"] == [100.0]
+    assert "times the steps" not in _arms(0.0, 6).message
+
+
 def test_a_curve_covers_what_all_runs_were_evaluated_on() -> None:
     early = history([0.0, 10.0, 20.0, 30.0])
     late = replace(history([5.0, 5.0, 5.0], seed=1), taken=np.array([200.0, 300.0, 600.0]))

@@ -340,6 +340,13 @@ def test_a_resumed_run_is_shown_as_a_whole(
     assert len(courses["return, evaluated"].columns) == 4
 
 
+def test_plain_lines_of_a_resumed_run_count_only_what_was_done_since(small_config: Make) -> None:
+    plain = Console(file=io.StringIO(), force_terminal=False)
+    past = [_step(index) for index in range(1, 9)]
+    shown = TrainingProgress("run", small_config(), console=plain, past=lambda: past)
+    assert shown._view._pace[0][1] == past[-1].taken
+
+
 def test_a_frame_is_due_when_it_costs_little_beside_the_work_or_after_a_long_while() -> None:
     assert is_due(0.003, worked=1.0, waited=0.5)
     long = progress.LONGEST_SECONDS  # a process that hardly gets a core

@@ -134,7 +134,7 @@ class TrainingProgress:
     ) -> None:
         self._console = console or PlainConsole(stderr=True, quiet=quiet)
         self._redraws = not quiet and can_redraw(self._console)
-        self._view = UnderWay(title, config, past=past() if self._redraws else ())
+        self._view = UnderWay(title, config, past=() if quiet else past())
         self._frames: Frames | None = None
         self._last_line = time.monotonic()
         self._said = ""

@@ -36,6 +36,7 @@ from steadyrl.store.paths import relative_to
 
 USUAL_SEEDS = 8  # enough for an effect of twice the spread between seeds
 GRID = 60  # points of a curve
+UNEQUAL = 0.1  # runs that differ by more in length are said to
 THRESHOLD = 0.8  # of the way from the common start to the best final return
 
 
@@ -245,9 +246,9 @@ def _curve(histories: Sequence[History]) -> dict[str, list[float]]:
         return {"taken": [], "value": [], "low": [], "high": []}
     last = min(h.taken[-1] for h in known)
     first = max(h.taken[0] for h in known)
-    grid = np.linspace(first, max(first, last), GRID)
+    grid = np.unique(np.linspace(first, max(first, last), GRID))  # of one evaluation: a point
     table = np.stack([np.interp(grid, h.taken, h.returns) for h in known])
-    points = [middle_half(table[:, i]) for i in range(GRID)]
+    points = [middle_half(column) for column in table.T]
     return {
         "taken": grid.tolist(),
         "value": [point.value for point in points],
@@ -267,8 +268,12 @@ def _threshold(histories: Mapping[str, Sequence[History]]) -> float:
 
 def _message(result: Comparison) -> str:
     said = []
+    taken = {arm.name: max(arm.taken, 1) for arm in result.arms}
     for contrast in result.contrasts:
         chance = f"p = {contrast.p_value:.2g}, wins {contrast.improvement:.0%} of the pairs"
+        longer = taken[contrast.name] / taken[contrast.reference]
+        if abs(longer - 1.0) > UNEQUAL:  # one update may be longer than what is left of the budget
+            chance += f", but with {longer:.2g} times the steps"
         if contrast.clear:
             word = "better" if contrast.difference.value > 0 else "worse"
             said.append(f"{contrast.name} is {word} than {contrast.reference} ({chance})")

@@ -131,7 +131,7 @@ function options(spec, width, height, onCursor, onRange) {
     series: [{}, ...spec.series.map((one, index) => ({
       stroke: one.color || (spec.series.length > 1 ? COLORS[index % COLORS.length] : css("--accent")),
       width: one.thin ? 1 : 1.6, alpha: one.dim ? 0.4 : 1, ...(one.dim ? { dash: [4, 3] } : {}),
-      points: { show: many < 40 && !one.dim && !one.thin, size: 5 },
+      points: { show: (many < 40 && !one.dim && !one.thin) || one.x.length === 1, size: 5 },
     }))],
     hooks: {
       drawAxes: [(u) => { if (spec.band) zones(u, spec.band); areas(u, spec); }],
