@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -84,23 +84,57 @@ def columns_of(records: Iterable[Mapping[str, Any]]) -> Columns | None:
 
 def piece_of(records: Sequence[Mapping[str, Any]]) -> Columns:
     """Some records by signal; those with the same signals form a matrix."""
-    groups: dict[tuple[str, ...], list[int]] = {}
-    signals = [record["signals"] for record in records]
-    for position, names in enumerate(map(tuple, signals)):
-        groups.setdefault(names, []).append(position)
-    parts: dict[str, list[tuple[Places, Floats]]] = {}
-    for names, places in groups.items():
-        values = list(chain.from_iterable(signals[place].values() for place in places))
-        matrix = np.array(values, dtype=np.float64).reshape(len(places), len(names))
-        where = np.array(places, dtype=np.int32)
-        for column, name in enumerate(names):
-            parts.setdefault(name, []).append((where, matrix[:, column]))
+    found = by_signal([record["signals"] for record in records], _floats)
+    assert found is not None
     return Columns(
         np.array([record["index"] for record in records], dtype=np.int64),
         np.array([record["taken"] for record in records], dtype=np.int64),
         np.array([record["seconds"] for record in records], dtype=np.float64),
-        {name: _in_order(found) for name, found in parts.items()},
+        found,
     )
+
+
+def by_signal(
+    records: Sequence[Mapping[str, Any]], to_floats: Callable[[list[Any]], Floats | None]
+) -> dict[str, tuple[Places, Floats]] | None:
+    """Where each signal was measured, and what; None if `to_floats` cannot take the values.
+
+    Records with the same signals form a matrix. Each value is touched as seldom as may be, and
+    signals that were measured together share their places: there are millions.
+    """
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for position, names in enumerate(map(tuple, records)):
+        groups.setdefault(names, []).append(position)
+    matrices, places = [], []
+    holders: dict[str, list[tuple[int, int]]] = {}  # by signal: in which matrices, which row
+    for group, (names, within) in enumerate(groups.items()):
+        values = to_floats(list(chain.from_iterable(records[at].values() for at in within)))
+        if values is None:
+            return None
+        matrices.append(np.ascontiguousarray(values.reshape(len(within), len(names)).T))
+        places.append(np.array(within, dtype=np.int32))
+        for row, name in enumerate(names):
+            holders.setdefault(name, []).append((group, row))
+    orders: dict[tuple[int, ...], tuple[Places, Places]] = {}
+    found = {}
+    for name, held in holders.items():
+        if len(held) == 1:
+            ((group, row),) = held
+            found[name] = places[group], matrices[group][row]
+            continue
+        together = tuple(group for group, _ in held)
+        if together not in orders:
+            where = np.concatenate([places[group] for group in together])
+            order = np.argsort(where)
+            orders[together] = where[order], order
+        where, order = orders[together]
+        values = np.concatenate([matrices[group][row] for group, row in held])
+        found[name] = where, values[order]
+    return found
+
+
+def _floats(values: list[Any]) -> Floats:
+    return np.array(values, dtype=np.float64)
 
 
 def joined(pieces: Sequence[Columns]) -> Columns | None:
@@ -137,16 +171,6 @@ def after(columns: Columns | None, count: int) -> Columns:
     return Columns(
         columns.indices[count:], columns.takens[count:], columns.seconds[count:], signals
     )
-
-
-def _in_order(found: Sequence[tuple[Places, Floats]]) -> tuple[Places, Floats]:
-    """What groups hold of one signal, as the records follow each other."""
-    if len(found) == 1:
-        return found[0][0], found[0][1].copy()
-    where = np.concatenate([places for places, _ in found])
-    values = np.concatenate([values for _, values in found])
-    order = np.argsort(where)
-    return where[order], values[order]
 
 
 def coarsen(columns: Columns, size: int) -> list[Step]:

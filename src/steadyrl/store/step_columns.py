@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import orjson
 
-from steadyrl.core.coarsen import Columns, Floats, after, joined, piece_of
+from steadyrl.core.coarsen import Columns, Floats, after, by_signal, joined, piece_of
 from steadyrl.store.intact import LARGEST, NOT_FINITE, is_step
 from steadyrl.store.tail import Tail
 
@@ -77,40 +75,31 @@ def read_block(block: bytes) -> tuple[Columns, int]:
     lines = int(np.count_nonzero(ends)) + 1 if block else 0
     try:
         found = orjson.loads(b"[" + block.replace(b"\n", b",") + b"]")  # twice as fast as by line
-        alike = _alike(found) if found and len(found) == lines else None
-        if alike is not None:
-            return alike, 0
+        whole = _whole(found) if found and len(found) == lines else None
+        if whole is not None:
+            return whole, 0
     except (ValueError, TypeError, KeyError, AttributeError):
         pass  # something is not whole
     steps = [record for line in block.split(b"\n") if is_step(record := _loaded(line))]
     return piece_of(steps), lines - len(steps)
 
 
-def _alike(records: Sequence[Any]) -> Columns | None:
-    """Records that are all Steps and have the same signals, as nearly always; else None.
-
-    Each value is touched as seldom as may be: there are millions.
-    """
-    signals = [record["signals"] for record in records]
-    names = tuple(signals[0])
-    if len(names) < 2 or set(map(len, signals)) != {len(names)}:
-        return None
+def _whole(records: Sequence[Any]) -> Columns | None:
+    """Records that are all Steps, as nearly always; else None."""
     heads = [[record[name] for record in records] for name in ("index", "taken", "seconds")]
     counts = set(map(type, heads[0])) | set(map(type, heads[1]))
     if counts != {int} or max(map(max, heads[:2])) >= LARGEST:
         return None
     if not set(map(type, heads[2])) <= _NUMBERS:
         return None
-    values = _as_numbers(list(chain.from_iterable(map(itemgetter(*names), signals))))
-    if values is None:
+    found = by_signal([record["signals"] for record in records], _as_numbers)
+    if found is None:
         return None
-    where = np.arange(len(records), dtype=np.int32)
-    columns = np.ascontiguousarray(values.reshape(-1, len(names)).T)
     return Columns(
         np.array(heads[0], dtype=np.int64),
         np.array(heads[1], dtype=np.int64),
         np.array(heads[2], dtype=np.float64),
-        {name: (where, column) for name, column in zip(names, columns, strict=True)},
+        found,
     )
 
 
