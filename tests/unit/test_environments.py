@@ -10,6 +10,7 @@ from gymnasium.utils.env_checker import check_env
 from steadyrl.core.errors import EnvironmentFault, TrainingDiverged
 from steadyrl.core.run_config import EnvironmentConfig
 from steadyrl.environments import RESIDUAL_CONTROL
+from steadyrl.environments.backends import check_quickly
 from steadyrl.environments.envs import Envs, to_bounds
 from tests.conftest import Countdown
 
@@ -222,3 +223,24 @@ def test_a_long_episode_costs_millions() -> None:
         envs.step(_steady(envs.observations))
     assert envs.finished[0].length == 4010
     assert envs.finished[0].total < -4e6
+
+
+@pytest.mark.parametrize("name", ["CartPole-v1", "Acrobot-v1"])
+def test_actions_are_checked_as_gymnasium_checks_them(name: str) -> None:
+    env, plain = gymnasium.make(name), gymnasium.make(name)
+    check_quickly(env)
+    assert env.action_space == plain.action_space
+    for action in (-1, 0, 1, 2, 5, 6, 1 << 70, True, np.int64(1), np.float64(1.0), "1", None):
+        assert env.action_space.contains(action) == plain.action_space.contains(action)
+    env.close()
+    plain.close()
+
+
+def test_an_environment_of_ones_own_keeps_its_space() -> None:
+    class Own(gymnasium.Env[Any, Any]):
+        observation_space = gymnasium.spaces.Box(-1.0, 1.0, (2,))
+        action_space = gymnasium.spaces.Discrete(2)
+
+    env = Own()
+    check_quickly(env)
+    assert type(env.action_space) is gymnasium.spaces.Discrete

@@ -77,6 +77,7 @@ class SerialBackend:
                 if len(self._envs) == 1:
                     self.spaces = Spaces(env.observation_space, env.action_space)
                     self._first: FirstEpisodes | None = FirstEpisodes(env, config.id)
+                check_quickly(env)
             undo.pop_all()
         assert self._first is not None
         self._without_looking, self._envs[0] = self._envs[0], with_arrays(self._first)
@@ -138,6 +139,34 @@ class SerialBackend:
         with ExitStack() as each:  # also those after one that fails to close
             for env in self._envs:
                 each.callback(env.close)
+
+
+class QuickDiscrete(gymnasium.spaces.Discrete):
+    """Asks of a whole number only whether it is one of its own."""
+
+    _low = _high = 0
+
+    def contains(self, x: Any) -> bool:
+        """As Gymnasium answers, ten times faster for Python's own numbers."""
+        if type(x) is int:
+            return self._low <= x <= self._high
+        return super().contains(x)
+
+    @classmethod
+    def like(cls, space: gymnasium.spaces.Discrete) -> QuickDiscrete:
+        """Its equal."""
+        made = cls(int(space.n), start=int(space.start))
+        made._low, made._high = int(space.start), int(space.start + space.n) - 1
+        return made
+
+
+def check_quickly(env: gymnasium.Env[Any, Any]) -> None:
+    """Gymnasium's own environments check every action, which takes a fifth of CartPole's step."""
+    own = env.unwrapped
+    if type(own).__module__.startswith("gymnasium.envs."):
+        space = own.action_space
+        if type(space) is gymnasium.spaces.Discrete and space.dtype == np.int64:
+            own.action_space = QuickDiscrete.like(space)
 
 
 def plain_env(config: EnvironmentConfig, **more: Any) -> gymnasium.Env[Any, Any]:
