@@ -105,7 +105,8 @@ def by_signal(
     groups: dict[tuple[str, ...], list[int]] = {}
     for position, names in enumerate(map(tuple, records)):
         groups.setdefault(names, []).append(position)
-    matrices, places = [], []
+    matrices: list[Floats] = []
+    places: list[Places] = []
     holders: dict[str, list[tuple[int, int]]] = {}  # by signal: in which matrices, which row
     for group, (names, within) in enumerate(groups.items()):
         values = to_floats(list(chain.from_iterable(records[at].values() for at in within)))
@@ -116,7 +117,7 @@ def by_signal(
         for row, name in enumerate(names):
             holders.setdefault(name, []).append((group, row))
     orders: dict[tuple[int, ...], tuple[Places, Places]] = {}
-    found = {}
+    found: dict[str, tuple[Places, Floats]] = {}
     for name, held in holders.items():
         if len(held) == 1:
             ((group, row),) = held
@@ -124,9 +125,9 @@ def by_signal(
             continue
         together = tuple(group for group, _ in held)
         if together not in orders:
-            where = np.concatenate([places[group] for group in together])
-            order = np.argsort(where)
-            orders[together] = where[order], order
+            scattered = np.concatenate([places[group] for group in together])
+            sorting = np.argsort(scattered)
+            orders[together] = scattered[sorting], sorting
         where, order = orders[together]
         values = np.concatenate([matrices[group][row] for group, row in held])
         found[name] = where, values[order]
