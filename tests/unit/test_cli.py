@@ -10,6 +10,7 @@ import pytest
 
 from steadyrl.algorithms.ddpg.config import DDPGConfig
 from steadyrl.cli.main import COMMANDS, main
+from steadyrl.core.errors import OutOfMemory
 from steadyrl.core.records import RunSummary
 from steadyrl.run import train
 from steadyrl.store.reader import RunReader
@@ -311,3 +312,20 @@ def test_an_interrupt_while_noise_trains_ends_the_command(
     monkeypatch.setattr(run, "train", lambda *_, **__: (stopped, tmp_path))
     assert main(["noise", "ddpg/pendulum"]) == 130
     assert "interrupted" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "error",
+    [ImportError("libtorch_cpu.so: failed to map segment from shared object"), MemoryError()],
+)
+def test_too_little_memory_for_the_program_itself_is_one_sentence(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    def fails(_name: str) -> None:
+        raise error
+
+    monkeypatch.setattr("importlib.import_module", fails)
+    assert main(["train", "ppo/cartpole"]) == OutOfMemory.exit_code
+    told = capsys.readouterr().err
+    assert told.startswith("error: not enough memory")
+    assert told.count("\n") == 1

@@ -6,6 +6,7 @@ import argparse
 import difflib
 import importlib
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -13,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from steadyrl import __version__
-from steadyrl.core.errors import LeaderFailed, SteadyError
+from steadyrl.core.errors import LeaderFailed, OutOfMemory, SteadyError
 from steadyrl.core.extras import missing
 from steadyrl.core.printable import printable
 
@@ -61,6 +62,7 @@ exit codes: 0 fine, 1 a check failed, 2 bad input, 130 interrupted
 """
 
 INTERRUPTED = 130
+NO_ROOM = re.compile("failed to map segment|cannot allocate memory", re.IGNORECASE)  # a library
 
 # Looking through all installed packages for plugins of pydantic takes longer than most commands.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
@@ -106,8 +108,8 @@ def _run(name: str, rest: list[str]) -> int:
         _complain(str(error))
         sys.stderr.writelines(f"{printable(note)}\n" for note in getattr(error, "__notes__", ()))
         return error.exit_code
-    except ModuleNotFoundError as error:
-        told = missing(error, f"'steadyrl {name}'", "language" if name == "language" else None)
+    except (ImportError, MemoryError) as error:
+        told = _without(error, name)
         if told is None:
             raise
         _complain(str(told))
@@ -121,6 +123,18 @@ def _run(name: str, rest: list[str]) -> int:
         if isinstance(error.__context__, BrokenPipeError):  # rich's way of saying so
             return _left_alone()
         raise
+
+
+def _without(error: ImportError | MemoryError, name: str) -> SteadyError | None:
+    """What is missing, an extra or memory, as an error of ours; None if it is something else."""
+    if isinstance(error, ModuleNotFoundError):
+        return missing(error, f"'steadyrl {name}'", "language" if name == "language" else None)
+    if isinstance(error, ImportError) and not NO_ROOM.search(str(error)):
+        return None
+    said = f" ({error})" if str(error) else ""
+    return OutOfMemory(
+        f"not enough memory{said}. Raise the limit (ulimit -v) or end other programs."
+    )
 
 
 def _left_alone() -> int:
