@@ -18,6 +18,7 @@ from steadyrl.core.yaml_text import parse_scalar, read_yaml
 from steadyrl.experience.demonstration_files import read_demonstrations
 from steadyrl.stability.detectors import return_collapse
 from steadyrl.stability.window import Window
+from steadyrl.store.foreign.beside import read_beside
 from steadyrl.store.foreign.monitors import read_evaluations
 from tests.rules.traces import after, trace_of
 
@@ -124,6 +125,14 @@ def test_a_config_that_is_no_config_is_refused_in_words(name: str, tmp_path: Pat
 @pytest.mark.parametrize("text", ["2020-13-45", "!!int x", "9" * 5000, "[" * 3000, "=", "&a [*a]"])
 def test_a_flag_that_yaml_cannot_read_is_text(text: str) -> None:
     assert parse_scalar(text) == text
+
+
+@pytest.mark.parametrize("tag", ["!!int", "!!float", "!!timestamp", "!!bool"])
+def test_a_tag_without_a_value_is_no_setting(tag: str, tmp_path: Path) -> None:
+    (tmp_path / "config.yml").write_text(f"gamma: {tag}\n", encoding="utf-8")
+    assert "gamma" not in read_beside(tmp_path).settings
+    with pytest.raises(ConfigError):
+        read_yaml(f"gamma: {tag}\n", source="my.yaml")
 
 
 def test_many_references_to_one_value_are_one_value() -> None:

@@ -14,7 +14,7 @@ DEEPEST = 500  # characters of a line, and brackets: a level takes one of them a
 LARGEST = 100_000  # values of a config, repetitions written out
 # What constructors raise on text that looks like a date, a number or bytes and is none, and on
 # nesting deeper than Python goes.
-_NO_VALUE = (ValueError, TypeError, AttributeError, KeyError, RecursionError)
+_NO_VALUE = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
 
 
 class _Names(yaml.constructor.SafeConstructor):

@@ -112,7 +112,7 @@ def read_beside(folder: Path, within: Path | None = None) -> Beside:
             yaml.YAMLError,
             zipfile.BadZipFile,
             zlib.error,
-            *(RuntimeError, KeyError, AttributeError, TypeError, EOFError),
+            *(RuntimeError, LookupError, AttributeError, TypeError, EOFError),
         ):
             continue
         if values:
