@@ -130,6 +130,7 @@ def test_a_page_that_was_opened_too_early_shows_the_run_when_it_is_there(
 ) -> None:
     folder, later = tmp_path / "folder", tmp_path / "later"
     folder.mkdir()
+    later.mkdir()
     recorded(later / "run", trace())
     with served(folder) as (base, _):
         page = opened(address_of(later, base))

@@ -229,6 +229,6 @@ def _wander(means: Floats, independent: bool) -> float:
     if len(means) < 4:
         return float(np.std(means)) if len(means) > 1 else 0.0
     bends = np.diff(means, 2)
+    usual = MAD_TO_SIGMA * median(np.abs(bends)) * (1.0 if independent else SHARED)
     # Returns that are mostly the same (a sparse reward) have no usual bend, and yet chance.
-    usual = MAD_TO_SIGMA * median(np.abs(bends)) or float(np.sqrt(np.mean(bends**2)))
-    return (1.0 if independent else SHARED) * usual / math.sqrt(6.0)
+    return (usual or float(np.sqrt(np.mean(bends**2)))) / math.sqrt(6.0)

@@ -64,14 +64,20 @@ class LanguagePolicy(nn.Module):
     @property
     def checkpointing(self) -> bool:
         """Whether activations are computed again in the backward pass instead of being kept."""
-        return bool(self._inner.is_gradient_checkpointing)
+        return bool(getattr(self._inner, f"is_{self._recomputing}"))
 
     @checkpointing.setter
     def checkpointing(self, wanted: bool) -> None:
         if wanted:
-            self._inner.gradient_checkpointing_enable({"use_reentrant": False})
+            getattr(self._inner, f"{self._recomputing}_enable")({"use_reentrant": False})
         else:
-            self._inner.gradient_checkpointing_disable()
+            getattr(self._inner, f"{self._recomputing}_disable")()
+
+    @property
+    def _recomputing(self) -> str:
+        """What transformers calls it: from 5.23 on it warns of the older name."""
+        newly = hasattr(self._inner, "activation_checkpointing_enable")
+        return "activation_checkpointing" if newly else "gradient_checkpointing"
 
     def shard(self, processes: Processes) -> None:
         """Keep only this process's shards of the weights, if the processes are to share them."""
