@@ -135,8 +135,10 @@ def test_a_page_that_was_opened_too_early_shows_the_run_when_it_is_there(
     with served(folder) as (base, _):
         page = opened(address_of(later, base))
         page.wait_for_selector("text=There is no such run", timeout=WAIT)
+        assert page.locator("canvas").count() == 0
         (later / "run").rename(folder / "run")
         page.wait_for_selector("canvas", timeout=WAIT)
+        assert not page.locator("text=There is no such run").is_visible()
         page.close()
 
 

@@ -65,3 +65,9 @@ def test_a_block_holds_what_its_lines_hold_one_by_one(odd: str, end: str) -> Non
 def test_a_block_of_nothing_holds_nothing() -> None:
     columns, damaged = read_block(b"")
     assert (len(columns), damaged) == (0, 0)
+
+
+def test_a_list_is_no_value_even_where_all_are_lists() -> None:
+    line = b'{"index": 1, "taken": 1, "seconds": 0.1, "signals": {"a": [1.0], "b": [2.0]}}\n'
+    columns, damaged = read_block(line)
+    assert (len(columns), damaged) == (0, 1)

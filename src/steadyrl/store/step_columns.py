@@ -106,7 +106,7 @@ def _whole(records: Sequence[Any]) -> Columns | None:
 def _as_numbers(values: Sequence[Any]) -> Floats | None:
     """As one array, if they are numbers, or the words that stand for those that are not finite."""
     found = np.array(values)
-    if found.dtype.kind in "fiub":
+    if found.ndim == 1 and found.dtype.kind in "fiub":
         return found.astype(np.float64, copy=False)
     words = {value for value in values if type(value) not in _NUMBERS}
     return np.array(values, dtype=np.float64) if words <= {*NOT_FINITE} else None
