@@ -7,16 +7,20 @@ import pytest
 import torch
 
 from steadyrl.nets import convolutional as conv_network
-from steadyrl.nets.convolutional import ConvNetwork
+from steadyrl.nets.convolutional import LIGHT, NATURE, ConvNetwork
 
 FRAMES = (2, 40, 40)
 
 
-@pytest.fixture(params=[0, 4096], ids=["recomputed", "kept"])
+@pytest.fixture(
+    params=[(0, NATURE), (4096, NATURE), (0, LIGHT), (4096, LIGHT)],
+    ids=["recomputed", "kept", "light, recomputed", "light, kept"],
+)
 def network(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> ConvNetwork:
+    kept, architecture = request.param
     monkeypatch.setattr(conv_network, "CHUNK", 4)
-    monkeypatch.setattr(conv_network, "KEPT", request.param)
-    return ConvNetwork(FRAMES, 3, gain=1.0, extra=2, seed=1)
+    monkeypatch.setattr(conv_network, "KEPT", kept)
+    return ConvNetwork(FRAMES, 3, architecture=architecture, gain=1.0, extra=2, seed=1)
 
 
 def _frames(rows: int) -> torch.Tensor:
@@ -27,7 +31,7 @@ def _frames(rows: int) -> torch.Tensor:
 def _whole(network: ConvNetwork, flat: torch.Tensor, frames: torch.Tensor) -> torch.Tensor:
     """The same network as autograd sees it: plain operations, everything at once."""
     current, weights = frames.float() / 255.0, iter(network._split(flat))
-    for stride in (4, 2, 1):
+    for _, _, stride in network.architecture.layers:
         current = torch.conv2d(current, next(weights), next(weights), stride=stride).relu()
     current = torch.nn.functional.linear(current.flatten(1), next(weights), next(weights)).relu()
     return torch.nn.functional.linear(current, next(weights), next(weights))
@@ -69,7 +73,7 @@ def test_layers_cover_the_whole_gradient(network: ConvNetwork) -> None:
 
 
 def test_weights_come_back(network: ConvNetwork) -> None:
-    other = ConvNetwork(FRAMES, 3, seed=9, extra=2)
+    other = ConvNetwork(FRAMES, 3, architecture=network.architecture, seed=9, extra=2)
     other.load_state_dict(network.state_dict())
     frames = _frames(3)
     torch.testing.assert_close(other.forward(frames), network.forward(frames))

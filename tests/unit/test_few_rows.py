@@ -70,7 +70,7 @@ def test_a_step_in_numpy_is_torchs_step(
     for part in parts:
         learner.load_state_dict(before)
         descent = descend(learner, part, config, 1e-3, 0.02)
-        norms = torch.tensor([descent.policy_norm, descent.value_norm])
+        norms = torch.tensor(descent.norms)
         weights = [learner.actor.parameters.clone(), learner.critic.parameters.clone()]
         gradients = [learner.actor.gradient.clone(), learner.critic.gradient.clone()]
         found.append([norms, *weights, *gradients, *descent.seen.tensors()[:5]])

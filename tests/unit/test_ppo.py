@@ -304,7 +304,7 @@ def test_an_accumulated_gradient_is_the_whole_one(ppo_config: Make) -> None:
     descent = descend(learner, data, parts, 0.0, 0.01)
     torch.testing.assert_close(learner.actor.gradient, whole[0], atol=1e-6, rtol=1e-4)
     torch.testing.assert_close(learner.critic.gradient, whole[1], atol=1e-6, rtol=1e-4)
-    assert descent.policy_norm == pytest.approx(float(whole[0].norm()), rel=1e-4)
+    assert descent.norms[0] == pytest.approx(float(whole[0].norm()), rel=1e-4)
     torch.testing.assert_close(learner.actor.parameters, before)  # learning rate 0
 
 
@@ -312,7 +312,7 @@ def _pass(rows: int, seed: int, fresh: torch.Tensor | None = None) -> Descent:
     generator = torch.Generator().manual_seed(seed)
     logs, gains, errors = torch.randn(3, rows, generator=generator)
     outputs = torch.randn(rows, 3, generator=generator)
-    return Descent(Pass(outputs, torch.empty(0), logs, gains, errors, fresh), 1.0, 2.0)
+    return Descent(Pass(outputs, torch.empty(0), logs, gains, errors, fresh), (1.0, 2.0))
 
 
 def test_steps_told_together_say_what_each_would_say() -> None:

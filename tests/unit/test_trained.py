@@ -87,6 +87,18 @@ CASES = [
     ("ppo", "pair", "box", {}),
     ("ppo", "number", "numbers", {}),
     ("ppo", "frame", "switches", {"rollout_length": 8, "total_env_steps": 16}),
+    ("ppo", "box", "box", {"shared_layers": True}),
+    (
+        "ppo",
+        "frame",
+        "number",
+        {
+            "rollout_length": 8,
+            "total_env_steps": 16,
+            "shared_layers": True,
+            "convolutions": "light",
+        },
+    ),
     ("trpo", "box", "numbers", {"activation": "relu"}),
     ("trpo", "frame", "box", {"rollout_length": 8, "total_env_steps": 16}),
 ]

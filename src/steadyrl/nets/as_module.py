@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from steadyrl.nets.convolutional import BRIGHTEST, DENSE, LAYERS, ConvNetwork
+from steadyrl.nets.convolutional import BRIGHTEST, ConvNetwork
 from steadyrl.nets.dense import DenseNetwork, Network
 from steadyrl.nets.module import ModuleNetwork
 from steadyrl.nets.own import OwnModule, OwnNetwork
+from steadyrl.nets.pair import PolicyView
 
 ACTIVATIONS = {"relu": nn.ReLU, "tanh": nn.Tanh}
 
@@ -23,6 +24,8 @@ def as_module(network: Network) -> nn.Module:
         return _convolutional(network)
     if isinstance(network, OwnNetwork):
         return OwnModule(network).eval()
+    if isinstance(network, PolicyView):
+        return nn.Sequential(as_module(network.whole), _AllButLast())
     if isinstance(network, ModuleNetwork):
         return network.module.eval()
     raise TypeError(f"{type(network).__name__} has no form as a module")
@@ -47,15 +50,23 @@ class _Pixels(nn.Module):
         return frames.float() / BRIGHTEST
 
 
+class _AllButLast(nn.Module):
+    """A policy's outputs, without the value that ends the row."""
+
+    def forward(self, outputs: Tensor) -> Tensor:
+        """Cut it off."""
+        return outputs[:, :-1]
+
+
 def _convolutional(network: ConvNetwork) -> nn.Module:
     weights = network.layers()
     layers: list[nn.Module] = [_Pixels()]
-    for index, (filters, kernel, stride) in enumerate(LAYERS):
+    for index, (filters, kernel, stride) in enumerate(network.architecture.layers):
         weight, bias = weights[2 * index : 2 * index + 2]
         layers += [_filled(nn.Conv2d(weight.shape[1], filters, kernel, stride), weight, bias)]
         layers += [nn.ReLU()]
     layers.append(nn.Flatten())
-    layers += [*_linears(weights[DENSE:])]
+    layers += [*_linears(weights[network.architecture.dense :])]
     return nn.Sequential(*layers)
 
 

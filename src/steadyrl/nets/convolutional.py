@@ -1,4 +1,4 @@
-"""NatureCNN (Mnih et al., 2015) with the interface of the dense network, passes written out.
+"""Convolutions for frames with the interface of the dense network, passes written out.
 
 All weights live in one flat vector, so the optimiser, the norms and the trust region see no
 difference. Batches go through in parts of CHUNK rows, channels last, the fastest form measured
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,15 +21,30 @@ from torch import Tensor
 from torch.nn import functional
 
 from steadyrl.nets.dense import Precision
-from steadyrl.nets.initial import orthogonal
+from steadyrl.nets.initial import Gain, orthogonal
 
 CHUNK = 64
 KEPT = 4096  # rows; 86 kB each
-LAYERS = ((32, 8, 4), (64, 4, 2), (64, 3, 1))  # channels, kernel, stride
-FEATURES = 512
-SMALLEST = 36  # side of a frame that the three layers can take in
+SMALLEST = 36  # side of a frame that NATURE's three layers can take in
 BRIGHTEST = 255.0
-DENSE = 2 * len(LAYERS)  # where the fully connected layers' weights begin
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """Convolutions, then a layer of features."""
+
+    layers: tuple[tuple[int, int, int], ...]  # channels, kernel, stride
+    features: int
+
+    @property
+    def dense(self) -> int:
+        """Where the fully connected layers' weights begin."""
+        return 2 * len(self.layers)
+
+
+NATURE = Architecture(((32, 8, 4), (64, 4, 2), (64, 3, 1)), 512)  # Mnih et al., 2015
+LIGHT = Architecture(((16, 8, 4), (32, 4, 2)), 256)  # Mnih et al., 2013 and 2016: a third of it
+ARCHITECTURES = {"nature": NATURE, "light": LIGHT}
 
 # What the layers put out for one part, hidden ones after their ReLU.
 Activations = list[Tensor]
@@ -42,7 +58,8 @@ class ConvNetwork:
         frames: tuple[int, ...],
         outputs: int,
         *,
-        gain: float = 1.0,
+        architecture: Architecture = NATURE,
+        gain: Gain = 1.0,
         extra: int = 0,
         seed: int = 0,
         device: torch.device | str = "cpu",
@@ -50,7 +67,8 @@ class ConvNetwork:
     ) -> None:
         self.frames, self.outputs, self.device = frames, outputs, torch.device(device)
         self._kind = torch.bfloat16 if precision == "bf16" else torch.float32
-        self._shapes = _shapes(frames, outputs)
+        self.architecture = architecture
+        self._shapes = _shapes(architecture, frames, outputs)
         initial = orthogonal(self._shapes[::2], seed, gain)
         self.parameters = torch.cat((initial, torch.zeros(extra))).to(self.device)
         self.gradient = torch.zeros_like(self.parameters)
@@ -90,7 +108,7 @@ class ConvNetwork:
         weights, moves = self._working(self._views), self._working(self._split(direction))
         return torch.cat(
             [
-                _tangent(weights, moves, frames, activations).float()
+                self._tangent(weights, moves, frames, activations).float()
                 for frames, activations in self._parts(weights)
             ]
         )
@@ -144,14 +162,13 @@ class ConvNetwork:
             frames = self._frames(part)
             yield frames, self._kept[index] if self._kept else self._pass(weights, frames)
 
-    @staticmethod
-    def _pass(weights: list[Tensor], frames: Tensor) -> Activations:
+    def _pass(self, weights: list[Tensor], frames: Tensor) -> Activations:
         activations, current = [], frames
-        for index, (_, _, stride) in enumerate(LAYERS):
+        for index, (_, _, stride) in enumerate(self.architecture.layers):
             weight, bias = weights[2 * index], weights[2 * index + 1]
             current = functional.conv2d(current, weight, bias, stride=stride).relu_()
             activations.append(current)
-        weight, bias, last_weight, last_bias = weights[DENSE:]
+        weight, bias, last_weight, last_bias = weights[self.architecture.dense :]
         current = torch.addmm(bias, current.flatten(1), weight.t()).relu_()
         return [*activations, current, torch.addmm(last_bias, current, last_weight.t())]
 
@@ -159,17 +176,18 @@ class ConvNetwork:
         self, weights: list[Tensor], frames: Tensor, activations: Activations, slope: Tensor
     ) -> None:
         *convolved, features, _ = activations
-        weight, last_weight = weights[DENSE], weights[DENSE + 2]
+        layers, dense = self.architecture.layers, self.architecture.dense
+        weight, last_weight = weights[dense], weights[dense + 2]
         gradients = self._gradient_views
-        gradients[DENSE + 2].add_(slope.t() @ features)
-        gradients[DENSE + 3].add_(slope.sum(0))
+        gradients[dense + 2].add_(slope.t() @ features)
+        gradients[dense + 3].add_(slope.sum(0))
         slope = torch.ops.aten.threshold_backward(slope @ last_weight, features, 0)
-        gradients[DENSE].add_(slope.t() @ convolved[-1].flatten(1))
-        gradients[DENSE + 1].add_(slope.sum(0))
+        gradients[dense].add_(slope.t() @ convolved[-1].flatten(1))
+        gradients[dense + 1].add_(slope.sum(0))
         slope = (slope @ weight).view(convolved[-1].shape)
         slope = slope.contiguous(memory_format=torch.channels_last)
-        for index in range(len(LAYERS) - 1, -1, -1):
-            filters, _, stride = LAYERS[index]
+        for index in range(len(layers) - 1, -1, -1):
+            filters, _, stride = layers[index]
             slope = torch.ops.aten.threshold_backward(slope, convolved[index], 0)
             slope, of_weight, of_bias = torch.ops.aten.convolution_backward(
                 slope,
@@ -187,6 +205,25 @@ class ConvNetwork:
             gradients[2 * index].add_(of_weight, alpha=1.0 if index else 1.0 / BRIGHTEST)
             gradients[2 * index + 1].add_(of_bias)
 
+    def _tangent(
+        self, weights: list[Tensor], moves: list[Tensor], frames: Tensor, activations: Activations
+    ) -> Tensor:
+        """Product rule, layer by layer: what the moved weights change, and what is passed on."""
+        *convolved, features, _ = activations
+        below, change = frames, None
+        for index, (_, _, stride) in enumerate(self.architecture.layers):
+            moved = functional.conv2d(below, moves[2 * index], moves[2 * index + 1], stride=stride)
+            if change is not None:
+                moved += functional.conv2d(change, weights[2 * index], stride=stride)
+            below = convolved[index]
+            change = moved.mul_(below > 0)
+        assert change is not None
+        weight, _, last_weight, _ = weights[self.architecture.dense :]
+        move, bias_move, last_move, last_bias_move = moves[self.architecture.dense :]
+        moved = torch.addmm(bias_move, below.flatten(1), move.t())
+        moved.addmm_(change.flatten(1), weight.t()).mul_(features > 0)
+        return torch.addmm(last_bias_move, features, last_move.t()).addmm_(moved, last_weight.t())
+
     def _split(self, flat: Tensor) -> list[Tensor]:
         views, offset = [], 0
         for shape in self._shapes:
@@ -196,33 +233,15 @@ class ConvNetwork:
         return views
 
 
-def _tangent(
-    weights: list[Tensor], moves: list[Tensor], frames: Tensor, activations: Activations
-) -> Tensor:
-    """Product rule, layer by layer: what the moved weights change, and what is passed on."""
-    *convolved, features, _ = activations
-    below, change = frames, None
-    for index, (_, _, stride) in enumerate(LAYERS):
-        moved = functional.conv2d(below, moves[2 * index], moves[2 * index + 1], stride=stride)
-        if change is not None:
-            moved += functional.conv2d(change, weights[2 * index], stride=stride)
-        below = convolved[index]
-        change = moved.mul_(below > 0)
-    assert change is not None
-    weight, _, last_weight, _ = weights[DENSE:]
-    move, bias_move, last_move, last_bias_move = moves[DENSE:]
-    moved = torch.addmm(bias_move, below.flatten(1), move.t())
-    moved.addmm_(change.flatten(1), weight.t()).mul_(features > 0)
-    return torch.addmm(last_bias_move, features, last_move.t()).addmm_(moved, last_weight.t())
-
-
-def _shapes(frames: tuple[int, ...], outputs: int) -> list[tuple[int, ...]]:
+def _shapes(
+    architecture: Architecture, frames: tuple[int, ...], outputs: int
+) -> list[tuple[int, ...]]:
     """Weights and biases, layer by layer."""
     channels, height, width = frames
     shapes: list[tuple[int, ...]] = []
-    for filters, kernel, stride in LAYERS:
+    for filters, kernel, stride in architecture.layers:
         shapes += [(filters, channels, kernel, kernel), (filters,)]
         channels = filters
         height, width = ((side - kernel) // stride + 1 for side in (height, width))
-    flat = channels * height * width
-    return [*shapes, (FEATURES, flat), (FEATURES,), (outputs, FEATURES), (outputs,)]
+    flat, features = channels * height * width, architecture.features
+    return [*shapes, (features, flat), (features,), (outputs, features), (outputs,)]

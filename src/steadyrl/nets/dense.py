@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from steadyrl.nets.few_rows import FewRows
-from steadyrl.nets.initial import orthogonal, uniform
+from steadyrl.nets.initial import Gain, orthogonal, uniform
 from steadyrl.nets.products import put_weight_gradient
 
 Output = Literal["linear", "tanh"]
@@ -86,7 +86,7 @@ class DenseNetwork:
         *,
         output: Output = "linear",
         hidden: Hidden = "relu",
-        gain: float | None = None,
+        gain: Gain | None = None,
         extra: int = 0,
         seed: int = 0,
         device: torch.device | str = "cpu",

@@ -9,15 +9,18 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
+Gain = float | Sequence[float]  # of all of the last layer's outputs, or of each
 
-def orthogonal(shapes: Sequence[tuple[int, ...]], seed: int, gain: float) -> Tensor:
+
+def orthogonal(shapes: Sequence[tuple[int, ...]], seed: int, gain: Gain) -> Tensor:
     """Orthogonal weights, gain sqrt(2) and `gain` for the last layer; biases 0, as PPO likes it."""
     generator = torch.Generator().manual_seed(seed)
     parts = []
     for index, shape in enumerate(shapes):
         weight = torch.empty(shape)
         scale = gain if index == len(shapes) - 1 else math.sqrt(2.0)
-        torch.nn.init.orthogonal_(weight, gain=scale, generator=generator)
+        torch.nn.init.orthogonal_(weight, generator=generator)
+        weight *= scale if isinstance(scale, float) else torch.tensor(scale)[:, None]
         parts += [weight.flatten(), torch.zeros(shape[0])]
     return torch.cat(parts)
 

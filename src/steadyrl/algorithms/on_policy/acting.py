@@ -8,7 +8,7 @@ from typing import Any
 from steadyrl.algorithms.common.acting import Acting, Drawn, inputs_from
 from steadyrl.algorithms.on_policy.config import OnPolicyConfig
 from steadyrl.algorithms.on_policy.layout import layout_of
-from steadyrl.algorithms.on_policy.networks import make_network
+from steadyrl.algorithms.on_policy.networks import make_pair
 from steadyrl.core.run_config import ComputeConfig
 from steadyrl.environments.spaces import Spaces
 from steadyrl.maths.policies import policy_for
@@ -19,9 +19,7 @@ def acting(config: OnPolicyConfig, spaces: Spaces, state: Mapping[str, Any]) -> 
     parts, layout = state["parts"], layout_of(spaces.seen)
     policy = policy_for(spaces.action, config.environment.id)
     # Always fp32: what was rounded for speed in training need not be when it acts.
-    network = make_network(
-        config, layout, policy.outputs, "actor", extra=policy.extra, compute=ComputeConfig()
-    )
+    network = make_pair(config, layout, policy, compute=ComputeConfig()).actor
     network.load_state_dict(parts["actor"])
     moments = parts["moments"] if config.normalize_observations else None
     inputs = inputs_from(moments, frames=layout.images, colours_last=layout.colours_last)

@@ -56,19 +56,18 @@ def gradients(
 
 def _gradients(learner: OnPolicyLearner, part: Samples, advantages: Tensor) -> dict[str, Floats]:
     actor, critic = learner.actor, learner.critic
-    kept = {net: net.gradient.clone() for net in (actor, critic)}
+    kept = [(network, network.gradient.clone()) for network in learner.networks.trained]
     outputs = actor.forward(part.observations)
     weights = -advantages / len(part)
     slopes, free = learner.policy.gradient(outputs, actor.extra, part.actions, weights, 0.0)
     actor.backward(slopes)
     actor.extra_gradient.copy_(free)
+    found = {"actor": actor.gradient.double().cpu().numpy()}  # before the critic's takes its place
     values = critic.forward(part.observations)[:, 0]
     critic.backward(((values - part.returns) * (2.0 / len(part)))[:, None])
-    found = {
-        "actor": actor.gradient.double().cpu().numpy(),
-        "critic": critic.gradient.double().cpu().numpy(),
-    }
-    for network, gradient in kept.items():
+    critic.extra_gradient.zero_()
+    found["critic"] = critic.gradient.double().cpu().numpy()
+    for network, gradient in kept:
         network.gradient.copy_(gradient)
     return found
 
@@ -129,6 +128,6 @@ def tensors(learner: OnPolicyLearner) -> Iterator[tuple[str, Tensor]]:
         yield "returns", data.returns
         yield "advantages", data.advantages
         yield "log-probabilities", data.log_probs
-    for name, network in (("policy", learner.actor), ("value", learner.critic)):
+    for name, network in zip(("policy", "value"), learner.networks.trained, strict=False):
         yield f"{name} gradient", network.gradient
         yield f"{name} weights", network.parameters

@@ -41,7 +41,14 @@ class OnPolicyConfig(ActingConfig):
         None, "networks of your own, as module:function (docs/networks.md)", changes="start"
     )
     hidden_sizes: LayerSizes = setting(
-        (64, 64), "units of the hidden layers, both networks (images: NatureCNN)", changes="start"
+        (64, 64),
+        "units of the hidden layers, both networks (images: convolutions)",
+        changes="start",
+    )
+    convolutions: Literal["nature", "light"] = setting(
+        "nature",
+        "layers for images: as in Nature (2015), or light (2013): a third of the work",
+        changes="start",
     )
     activation: Literal["tanh", "relu"] = setting(
         "tanh", "between the layers (images: relu)", changes="start"
@@ -63,6 +70,11 @@ class OnPolicyConfig(ActingConfig):
     @property
     def replays(self) -> bool:
         """Whether old experience is trained on too."""
+        return False
+
+    @property
+    def shares_layers(self) -> bool:
+        """Whether policy and value are one network with two ends."""
         return False
 
     def entropy_weight_at(self, updates: int) -> float:
@@ -103,12 +115,23 @@ class PPOConfig(ScheduledRate, OnPolicyConfig):
         None, "stop the update when an epoch's KL passes this; null means never", above=0.0
     )
 
+    shared_layers: bool = setting(
+        False,
+        "policy and value share all layers but their last: half the work, usual for images",
+        changes="start",
+    )
+
     replay: RolloutReplayConfig = setting(RolloutReplayConfig(), "old experience among the fresh")
 
     @property
     def replays(self) -> bool:
         """As the config says."""
         return self.replay.enabled
+
+    @property
+    def shares_layers(self) -> bool:
+        """As the config says."""
+        return self.shared_layers
 
     @model_validator(mode="after")
     def _advantages_can_be_normalised(self) -> Self:

@@ -69,8 +69,7 @@ class Descent(NamedTuple):
     """One step: what was seen on the way, and how steep it was before clipping."""
 
     seen: Pass | ArrayPass
-    policy_norm: float
-    value_norm: float
+    norms: tuple[float, ...]  # of the policy's gradient and the value's; of one network's, its own
 
 
 def describe(
@@ -82,15 +81,16 @@ def describe(
     on old samples alone has no such signals.
     """
     seen = [one.seen.tensors() for one in descents]
-    norms = [one.policy_norm for one in descents]
+    norms, *value_norms = map(list, zip(*(one.norms for one in descents), strict=True))
     entropies = _entropies(seen, policy)
     signals = {
         "policy.entropy": entropies,
         "value.loss": squares([one.errors for one in seen]),
         "policy.gradient_norm": norms,
         "policy.gradient_norm_max": norms,
-        "value.gradient_norm": [one.value_norm for one in descents],
     }
+    if value_norms:
+        signals["value.gradient_norm"] = value_norms[0]
     for entropy in entropies:
         for name, share in entropy_share(policy, entropy).items():
             signals.setdefault(name, []).append(share)

@@ -93,8 +93,8 @@ def descend(
         if config.gradient_clip is not None and whole > config.gradient_clip:
             actor.gradient *= config.gradient_clip / whole
             critic.gradient *= config.gradient_clip / whole
-    step_together((learner.actor_optimizer, learner.critic_optimizer), learning_rate)
-    return Descent(seen, policy_norm, value_norm)
+    step_together(learner.optimizers, learning_rate)
+    return Descent(seen, (policy_norm, value_norm))
 
 
 def put_gradients(minibatch: Rows, config: PPOConfig, entropy_weight: float) -> ArrayPass:

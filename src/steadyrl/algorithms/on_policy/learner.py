@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from steadyrl.algorithms.common.state import Stateful
 from steadyrl.algorithms.on_policy.config import OnPolicyConfig
 from steadyrl.algorithms.on_policy.layout import layout_of
-from steadyrl.algorithms.on_policy.networks import make_network
+from steadyrl.algorithms.on_policy.networks import make_pair
 from steadyrl.core.errors import ConfigError, TrainingDiverged
 from steadyrl.core.seeding import Generators
 from steadyrl.environments.envs import Envs
@@ -52,19 +52,11 @@ class OnPolicyLearner(Stateful):
                 "values are divided by 255 already. Leave it off."
             )
 
-        self.actor = make_network(
-            config,
-            layout,
-            self.policy.outputs,
-            "actor",
-            gain=0.01,
-            extra=self.policy.extra,
-            device=device,
-        )
+        self.networks = make_pair(config, layout, self.policy, device=device)
+        self.actor, self.critic = self.networks.actor, self.networks.critic
         self.actor.extra.fill_(config.log_std_start)
-        self.critic = make_network(config, layout, 1, "critic", device=device)
-        self.actor_optimizer = Adam(self.actor, ADAM_EPSILON)
-        self.critic_optimizer = Adam(self.critic, ADAM_EPSILON)
+        # Of one network for both there is one optimiser, and it is the actor's.
+        self.optimizers = tuple(Adam(each, ADAM_EPSILON) for each in self.networks.trained)
         self.moments = RunningMoments(self.shape if config.normalize_observations else ())
         self.reward_scale = RewardScale(envs.count)
         self.noise = NoiseMeter()
@@ -106,11 +98,10 @@ class OnPolicyLearner(Stateful):
 
     def stateful_parts(self) -> dict[str, Any]:
         """What has a state of its own."""
-        parts: dict[str, Any] = {
-            "actor": self.actor,
-            "critic": self.critic,
-            "actor optimizer": self.actor_optimizer,
-            "critic optimizer": self.critic_optimizer,
+        parts: dict[str, Any] = dict(zip(("actor", "critic"), self.networks.trained, strict=False))
+        names = ("actor optimizer", "critic optimizer")
+        parts |= zip(names, self.optimizers, strict=False)
+        parts |= {
             "moments": self.moments,
             "reward scale": self.reward_scale,
             "noise": self.noise,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
@@ -65,8 +65,8 @@ def update(
 ) -> None:
     """`epochs` passes over the rollout, fewer if the policy has moved as far as it may."""
     entropy_weight = config.entropy_weight_at(learner.updates)
-    actor, critic = FlatWeights(learner.actor), FlatWeights(learner.critic)
-    actor_before, critic_before = actor.snapshot(), critic.snapshot()
+    trained = [FlatWeights(network) for network in learner.networks.trained]
+    before = [weights.snapshot() for weights in trained]
     generator = learner.generators["minibatches"]
     first_epoch_kl, kl, epochs = math.nan, math.nan, 0
     networks = few_rows.small(learner, data, config)
@@ -97,8 +97,7 @@ def update(
             "policy.kl_first_epoch": first_epoch_kl,
             "policy.kl_last_epoch": kl,
             "policy.epochs": float(epochs),
-            "policy.update_ratio": actor.moved_since(actor_before),
-            "value.update_ratio": critic.moved_since(critic_before),
+            **moved(trained, before),
             "setting.learning_rate": learning_rate,
             "setting.entropy_weight": entropy_weight,
             "setting.clip_range": config.clip_range,
@@ -125,15 +124,15 @@ def descend(
         seen = put_gradients(learner, minibatch, config, entropy_weight, 1.0)
     else:
         seen = accumulate(learner, minibatch, config, entropy_weight, size)
-    actor, critic = learner.actor, learner.critic
-    policy_norm, value_norm = norm(actor.gradient), norm(critic.gradient)
-    whole = math.hypot(policy_norm, value_norm)
+    gradients = [network.gradient for network in learner.networks.trained]
+    norms = tuple(norm(gradient) for gradient in gradients)
+    whole = math.hypot(*norms)
     # Norms are measured before clipping: afterwards every explosion looks like the clip value.
     if config.gradient_clip is not None and whole > config.gradient_clip:
-        actor.gradient.mul_(config.gradient_clip / whole)
-        critic.gradient.mul_(config.gradient_clip / whole)
-    step_together((learner.actor_optimizer, learner.critic_optimizer), learning_rate)
-    return Descent(seen, policy_norm, value_norm)
+        for gradient in gradients:
+            gradient.mul_(config.gradient_clip / whole)
+    step_together(learner.optimizers, learning_rate)
+    return Descent(seen, norms)
 
 
 def accumulate(
@@ -144,7 +143,7 @@ def accumulate(
     size: int,
 ) -> Pass:
     """The same gradient in parts. Each part counts by its share of the samples."""
-    networks = (learner.actor, learner.critic)
+    networks = learner.networks.trained
     sums = [torch.zeros_like(network.gradient) for network in networks]
     squares, parts = [], []
     for part in minibatch.cut(size):
@@ -169,9 +168,9 @@ def put_gradients(
     share: float,
 ) -> Pass:
     """Gradients of the loss on these samples, times their share, into the networks."""
-    policy, actor, critic, weights = learner.policy, learner.actor, learner.critic, part.weights
-    rows = part.log_probs.shape[0]
-    outputs, extra = actor.forward(part.observations), actor.extra
+    policy, actor, weights = learner.policy, learner.actor, part.weights
+    rows, extra = part.log_probs.shape[0], actor.extra
+    outputs, values = learner.networks.forward(part.observations)
     log_probs = policy.log_prob(outputs, extra, part.actions)
     surrogate = clipped_surrogate(log_probs, part.log_probs, part.advantages, config.clip_range)
     raised = surrogate.weights.mul_(-share / rows)
@@ -182,16 +181,24 @@ def put_gradients(
         raised if weights is None else raised * weights.policy,
         -share * entropy_weight / rows,
     )
-    actor.backward(slopes)
+    errors, value_slopes = value_loss(values, part.values, part.returns, config.value_clip)
+    value_slopes = value_slopes * (2.0 * share * config.value_weight / rows)
+    if weights is not None:
+        value_slopes = value_slopes * weights.value
+    learner.networks.backward(slopes, value_slopes)
     if policy.extra:
         actor.extra_gradient.copy_(free)
-    values = critic.forward(part.observations)[:, 0]
-    errors, slopes = value_loss(values, part.values, part.returns, config.value_clip)
-    slopes = slopes * (2.0 * share * config.value_weight / rows)
-    critic.backward((slopes if weights is None else slopes * weights.value)[:, None])
     fresh = None if weights is None else weights.fresh
     kept = extra.clone() if policy.extra else extra
     return Pass(outputs, kept, surrogate.log_ratios, part.advantages, errors, fresh)
+
+
+def moved(
+    trained: Sequence[FlatWeights], before: Sequence[Sequence[torch.Tensor]]
+) -> dict[str, float]:
+    """How far the weights went: the policy's and the critic's, or those that they share."""
+    ways = [weights.moved_since(then) for weights, then in zip(trained, before, strict=True)]
+    return dict(zip(("policy.update_ratio", "value.update_ratio"), ways, strict=False))
 
 
 def after_update(learner: OnPolicyLearner, data: Samples) -> dict[str, float]:

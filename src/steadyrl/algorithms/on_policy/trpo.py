@@ -220,7 +220,7 @@ def fit_critic(
     few = few_rows_of(critic, min(config.critic_minibatch_size, len(data)))
     for _ in range(config.critic_epochs):
         parts = data.minibatches(config.critic_minibatch_size, generator)
-        rate, optimizer = config.critic_learning_rate, learner.critic_optimizer
+        rate, optimizer = config.critic_learning_rate, learner.optimizers[1]
         if few is None:
             missed = []
             for part in parts:
