@@ -105,32 +105,29 @@ def by_signal(
     groups: dict[tuple[str, ...], list[int]] = {}
     for position, names in enumerate(map(tuple, records)):
         groups.setdefault(names, []).append(position)
-    matrices: list[Floats] = []
-    places: list[Places] = []
-    holders: dict[str, list[tuple[int, int]]] = {}  # by signal: in which matrices, which row
-    for group, (names, within) in enumerate(groups.items()):
+    holders: dict[str, list[int]] = {}  # by signal: which groups have it
+    for group, names in enumerate(groups):
+        for name in names:
+            holders.setdefault(name, []).append(group)
+    rows = dict(zip(holders, range(len(holders)), strict=True))
+    matrix = np.empty((len(rows), len(records)))
+    for names, within in groups.items():
         values = to_floats(list(chain.from_iterable(records[at].values() for at in within)))
         if values is None:
             return None
-        matrices.append(np.ascontiguousarray(values.reshape(len(within), len(names)).T))
-        places.append(np.array(within, dtype=np.int32))
-        for row, name in enumerate(names):
-            holders.setdefault(name, []).append((group, row))
-    orders: dict[tuple[int, ...], tuple[Places, Places]] = {}
+        where = np.ix_([rows[name] for name in names], within)
+        matrix[where] = values.reshape(len(within), len(names)).T
+    members = list(groups.values())
+    places: dict[tuple[int, ...], Places] = {}
     found: dict[str, tuple[Places, Floats]] = {}
     for name, held in holders.items():
-        if len(held) == 1:
-            ((group, row),) = held
-            found[name] = places[group], matrices[group][row]
-            continue
-        together = tuple(group for group, _ in held)
-        if together not in orders:
-            scattered = np.concatenate([places[group] for group in together])
-            sorting = np.argsort(scattered)
-            orders[together] = scattered[sorting], sorting
-        where, order = orders[together]
-        values = np.concatenate([matrices[group][row] for group, row in held])
-        found[name] = where, values[order]
+        together = tuple(held)
+        if together not in places:
+            among = sorted(chain.from_iterable(members[group] for group in together))
+            places[together] = np.array(among, dtype=np.int32)
+        at = places[together]
+        values = matrix[rows[name]]
+        found[name] = at, values if len(at) == len(records) else values[at]
     return found
 
 
@@ -144,20 +141,22 @@ def joined(pieces: Sequence[Columns]) -> Columns | None:
     if not pieces:
         return None
     begins = np.cumsum([0, *(len(piece) for piece in pieces)]).tolist()
-    parts: dict[str, list[tuple[Places, Floats]]] = {}
+    parts: dict[str, list[tuple[int, Places, Floats]]] = {}
     for begin, piece in zip(begins, pieces, strict=False):
-        moved: dict[int, Places] = {}  # signals that were measured together share their positions
         for name, (places, values) in piece.signals.items():
-            where = moved.setdefault(id(places), places + np.int32(begin))
-            parts.setdefault(name, []).append((where, values))
+            parts.setdefault(name, []).append((begin, places, values))
+    together: dict[tuple[int, ...], Places] = {}  # signals measured together share their positions
+    signals = {}
+    for name, found in parts.items():
+        shared = tuple(id(places) for _, places, _ in found)
+        if shared not in together:
+            together[shared] = np.concatenate([places + np.int32(at) for at, places, _ in found])
+        signals[name] = together[shared], np.concatenate([values for _, _, values in found])
     return Columns(
         np.concatenate([piece.indices for piece in pieces]),
         np.concatenate([piece.takens for piece in pieces]),
         np.concatenate([piece.seconds for piece in pieces]),
-        {
-            name: (np.concatenate([p for p, _ in found]), np.concatenate([v for _, v in found]))
-            for name, found in parts.items()
-        },
+        signals,
     )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from steadyrl.store.intact import LARGEST, NOT_FINITE, is_step
 from steadyrl.store.tail import Tail
 
 _NUMBERS = {int, float}
-_END = ord("\n")
+_END, _COMMA, _LIST = ord("\n"), ord(","), b"[]"
 
 
 class StepColumns:
@@ -30,11 +32,12 @@ class StepColumns:
         rewound = self._tail.rewind()
         if rewound:
             self._forget()
-        for block in self._tail.blocks():
-            piece, damaged = read_block(block)
-            self._damaged += damaged
-            if len(piece):
-                self._add(piece)
+        with _nothing_collected():
+            for block in self._tail.blocks():
+                piece, damaged = read_block(block)
+                self._damaged += damaged
+                if len(piece):
+                    self._add(piece)
         return rewound
 
     def columns(self) -> Columns | None:
@@ -70,17 +73,23 @@ class StepColumns:
 
 def read_block(block: bytes) -> tuple[Columns, int]:
     """The Steps in some lines, and how many lines hold none."""
-    block = block.removesuffix(b"\n")
-    ends = np.frombuffer(block, dtype=np.uint8) == _END  # four times as fast as bytes.count
-    lines = int(np.count_nonzero(ends)) + 1 if block else 0
+    text = memoryview(block)[: len(block) - block.endswith(b"\n")]
+    if not text:
+        return piece_of([]), 0
+    listed = bytearray(len(text) + 2)  # one list of JSON: twice as fast as line by line
+    listed[0], listed[1:-1], listed[-1] = _LIST[0], text, _LIST[1]
+    ends = np.flatnonzero(np.frombuffer(listed, dtype=np.uint8) == _END)
+    np.frombuffer(listed, dtype=np.uint8)[ends] = _COMMA
+    lines = len(ends) + 1
     try:
-        found = orjson.loads(b"[" + block.replace(b"\n", b",") + b"]")  # twice as fast as by line
-        whole = _whole(found) if found and len(found) == lines else None
+        found = orjson.loads(bytes(listed))
+        whole = _whole(found) if len(found) == lines else None
         if whole is not None:
             return whole, 0
     except (ValueError, TypeError, KeyError, AttributeError):
         pass  # something is not whole
-    steps = [record for line in block.split(b"\n") if is_step(record := _loaded(line))]
+    each = bytes(text).split(b"\n")
+    steps = [record for line in each if is_step(record := _loaded(line))]
     return piece_of(steps), lines - len(steps)
 
 
@@ -110,6 +119,18 @@ def _as_numbers(values: Sequence[Any]) -> Floats | None:
         return found.astype(np.float64, copy=False)
     words = {value for value in values if type(value) not in _NUMBERS}
     return np.array(values, dtype=np.float64) if words <= {*NOT_FINITE} else None
+
+
+@contextmanager
+def _nothing_collected() -> Iterator[None]:
+    """Records by the thousand set off the collector of garbage, which finds none among them."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _loaded(line: bytes) -> Any:

@@ -17,7 +17,7 @@ import orjson
 from steadyrl.store.lines import LONGEST, open_lines
 
 MARK = 64  # bytes before the position that must still be there
-BLOCK = 1 << 17  # bytes that are read at a time: what is made of them stays near the processor
+BLOCK = 1 << 20  # bytes that are read at a time: few enough to stay near the processor
 
 
 @dataclass(frozen=True, slots=True)
