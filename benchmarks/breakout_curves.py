@@ -1,18 +1,21 @@
 """The learning curves of recorded Breakout runs, kept under results/ for docs/breakout.md.
 
 steadyrl train trpo/v2-breakout --name v2
-steadyrl train trpo/breakout --name own
-python benchmarks/breakout_curves.py runs/v2 runs/own
+steadyrl train ppo/breakout --seed 1 --name ppo-1
+python benchmarks/breakout_curves.py runs/v2 runs/ppo-1
+
+Curves that were kept before stay, but for runs of the same name.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
 from typing import Any
 
-from common import conclude
+from common import ROOT, conclude
 
 from steadyrl.store.reader import RunReader
 
@@ -26,6 +29,7 @@ SIGNALS = (
     "trpo.entropy_pull",
     "setting.max_kl",
 )
+KEPT = ROOT / "benchmarks" / "results" / "breakout_curves.json"
 POINTS = 60  # of each run, evaluations always
 
 
@@ -36,7 +40,9 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="keep nothing")
     parser.add_argument("--json", action="store_true", help="only the last line")
     arguments = parser.parse_args()
-    curves = {}
+    curves: dict[str, Any] = {}
+    if KEPT.exists():
+        curves = json.loads(KEPT.read_text("utf-8"))["runs"]
     for run in arguments.runs:
         store = RunReader.open(run)
         curves[run.name] = curve(store)

@@ -24,7 +24,15 @@ from steadyrl.experience.rollout import Samples
 from steadyrl.experiments.verify_resume import compare_runs
 from steadyrl.guarding import Observers
 from steadyrl.maths.losses import normalised
-from steadyrl.maths.trust_region import SearchResult, conjugate_gradient, line_search, no_direction
+from steadyrl.maths.trust_region import (
+    REAL,
+    SearchResult,
+    Solution,
+    conjugate_gradient,
+    full_step,
+    line_search,
+    no_direction,
+)
 from steadyrl.nets.dense import DenseNetwork
 from steadyrl.run import resume, train
 from steadyrl.stability.controllers.trust_region import adjust
@@ -91,6 +99,26 @@ def test_negative_curvature_stops_the_solver() -> None:
     found = conjugate_gradient(lambda v: -v, torch.ones(4), iterations=10)
     assert found.iterations == 0
     assert found.curvature == 0
+
+
+def test_a_full_step_has_the_kl_that_is_allowed_with_damping_or_without() -> None:
+    generator = torch.Generator().manual_seed(3)
+    root = torch.randn(6, 6, generator=generator, dtype=torch.float64)
+    fisher = root @ root.t()
+    damped = fisher + 2.0 * torch.eye(6, dtype=torch.float64)
+    target = torch.ones(6, dtype=torch.float64)
+    found = conjugate_gradient(lambda v: damped @ v, target, iterations=40, tolerance=1e-20)
+    short = full_step(found, 0.05, damping=0.0)
+    assert float(short @ (damped @ short)) / 2 == pytest.approx(0.05)
+    assert float(short @ (fisher @ short)) / 2 < 0.04  # damping took the rest
+    long = full_step(found, 0.05, damping=2.0)
+    assert float(long @ (fisher @ long)) / 2 == pytest.approx(0.05)
+
+
+def test_a_curvature_of_damping_alone_makes_no_endless_step() -> None:
+    solution = Solution(torch.tensor([3.0, 4.0]), 0.0, curvature=2.5, iterations=1)
+    step = full_step(solution, 0.02, damping=0.1)  # 0.1 * 25 is all of it
+    assert float(step.norm()) == pytest.approx(5.0 * math.sqrt(0.04 / (2.5 * REAL)))
 
 
 def test_a_small_gradient_is_solved_as_well_as_a_large_one() -> None:
@@ -220,6 +248,19 @@ def test_an_update_stays_in_its_trust_region_and_gains_what_it_says(trpo_config:
     promised = signals["trpo.predicted_improvement"]
     assert signals["trpo.gain_ratio"] == pytest.approx(signals["trpo.improvement"] / promised)
     assert 0.3 < signals["trpo.gain_ratio"] < 1.3
+
+
+def test_heavy_damping_shortens_steps_unless_the_whole_region_is_asked_for(
+    trpo_config: Make,
+) -> None:
+    shares = {}
+    for whole in (False, True):
+        config = trpo_config(damping=100.0, whole_region=whole, rollout_length=256)
+        learner, data = _learner(config)
+        shares[whole] = trpo.update_policy(learner, data, config)["trpo.kl_share"]
+    assert shares[False] < 0.05
+    assert shares[True] > 0.2
+    assert shares[True] <= 1.0
 
 
 def test_a_failed_search_restores_the_weights_exactly_and_has_no_kl(

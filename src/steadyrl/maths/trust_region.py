@@ -18,6 +18,9 @@ Failure = Literal[
 ]
 
 
+REAL = 0.01  # of a damped curvature, at the least
+
+
 @dataclass(frozen=True, slots=True)
 class Solution:
     """An approximate solution of F x = g."""
@@ -63,6 +66,18 @@ def conjugate_gradient(
     curvature = float(direction @ (target - residual)) if math.isfinite(bend) else math.nan
     size = float(torch.linalg.vector_norm(target))
     return Solution(direction, math.sqrt(square) / size if size else 0.0, curvature, done)
+
+
+def full_step(solution: Solution, max_kl: float, *, damping: float) -> Tensor:
+    """The direction, as long as a quadratic KL of `max_kl` allows.
+
+    `damping` is what the solution's curvature owes to it and the KL does not: a KL knows only the
+    rest. Of a curvature that is nearly all damping a hundredth is taken for real, so that the step
+    is at most ten times as long: what is left of such a difference is mostly rounding.
+    """
+    held = damping * float(solution.direction @ solution.direction)
+    curvature = max(solution.curvature - held, REAL * solution.curvature)
+    return solution.direction * math.sqrt(2.0 * max_kl / curvature)
 
 
 def no_direction(target: Tensor, solution: Solution) -> Failure:

@@ -34,6 +34,7 @@ from steadyrl.maths.trust_region import (
     SearchResult,
     Solution,
     conjugate_gradient,
+    full_step,
     line_search,
     no_direction,
 )
@@ -76,7 +77,8 @@ def update_policy(learner: OnPolicyLearner, data: Samples, config: TRPOConfig) -
     step = torch.zeros_like(slope)
     found = SearchResult(0.0, 0, 0.0, math.nan, no_direction(slope, solution))
     if found.success:  # so far: there is a direction
-        step = solution.direction * math.sqrt(2.0 * config.max_kl / solution.curvature)
+        undamped = config.damping if config.whole_region else 0.0
+        step = full_step(solution, config.max_kl, damping=undamped)
 
         def evaluate(fraction: float) -> tuple[float, float]:
             torch.add(before, step, alpha=fraction, out=actor.parameters)

@@ -22,6 +22,9 @@ class TRPOConfig(OnPolicyConfig):
     # Trust region
     max_kl: float = setting(0.01, "how far the policy may move per update, in nats", above=0.0)
     damping: float = setting(0.1, "added to the Fisher matrix's diagonal", low=0.0)
+    whole_region: bool = setting(
+        False, "damping turns the step without shortening it: the trust region is used whole"
+    )
     cg_iterations: int = setting(10, "conjugate-gradient steps", low=1)
     fisher_share: float = setting(
         1.0,
