@@ -18,6 +18,7 @@ from steadyrl.algorithms.ddpg.config import DDPGConfig
 from steadyrl.cli.folder import claimed_folder
 from steadyrl.core.errors import ConfigError, DiskError, OutOfMemory, StoreError
 from steadyrl.core.records import Step
+from steadyrl.experiments.trials import Trial, run_trial
 from steadyrl.experiments.verify_resume import compare_runs
 from steadyrl.judging import judge
 from steadyrl.run import Observers, resume, train
@@ -244,3 +245,27 @@ def test_an_experiment_killed_as_it_claimed_its_folder_goes_on(tmp_path: Path) -
         claimed_folder(folder, "a: 2\n", what="rescue of another config"),
     ):
         pass
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_disk_that_takes_no_more_says_how_the_experiment_goes_on(
+    small_config: Make, tmp_path: Path
+) -> None:
+    config = small_config(total_env_steps=1200)
+    trial = Trial(name="one", config=config, directory=tmp_path / "one")
+    run_trial(trial)
+    steps = (tmp_path / "one" / "steps.jsonl").stat().st_size
+    state = max(f.stat().st_size for f in (tmp_path / "one" / "checkpoints").rglob("*.safetensors"))
+    again = Trial(name="again", config=config, directory=tmp_path / "again")
+
+    def work() -> None:
+        limit = (steps + state) // 2
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+        try:
+            run_trial(again)
+        except DiskError as error:
+            raise RuntimeError(*error.__notes__) from error
+
+    assert "the same command goes on" in _in_a_process(work)
+    run_trial(again)
+    assert compare_runs(tmp_path / "one", tmp_path / "again").differences == []

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from steadyrl.core.errors import TrainingDiverged
+from steadyrl.core.errors import SteadyError, TrainingDiverged
 from steadyrl.core.final import final_mean, final_score
 from steadyrl.core.numbers import amount
 from steadyrl.core.records import Finding
@@ -26,6 +26,9 @@ from steadyrl.stability.detectors.non_finite import RULE as NON_FINITE
 from steadyrl.store.checkpoints import has_checkpoint
 from steadyrl.store.lock import WriterLock
 from steadyrl.store.reader import RunReader
+
+
+GO_ON = "nothing is lost; when that is mended, the same command goes on where it stopped"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,6 +108,10 @@ def run_trial(trial: Trial) -> None:
             summary, _ = train(trial.config, path, guard=trial.guard)
     except TrainingDiverged:
         return
+    except SteadyError as error:
+        if getattr(error, "__notes__", None):  # how to go on with this run, not with the experiment
+            error.__notes__ = [GO_ON]
+        raise
     if summary.status == "interrupted":
         raise KeyboardInterrupt
 
