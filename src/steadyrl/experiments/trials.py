@@ -27,7 +27,6 @@ from steadyrl.store.checkpoints import has_checkpoint
 from steadyrl.store.lock import WriterLock
 from steadyrl.store.reader import RunReader
 
-
 GO_ON = "nothing is lost; when that is mended, the same command goes on where it stopped"
 
 
