@@ -6,6 +6,7 @@ Nothing here asks a hub: models come from a folder or are made from a config.
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -142,7 +143,9 @@ def with_lora(
         target_modules="all-linear",
         task_type="CAUSAL_LM",
     )
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+        # peft asks transformers under a name that 5.23 deprecates: nothing a user could mend.
+        warnings.filterwarnings("ignore", "`is_gradient_checkpointing`", FutureWarning)
         torch.manual_seed(seed)
         return get_peft_model(model, config)
 
