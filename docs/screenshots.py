@@ -30,6 +30,7 @@ from steadyrl.views.milestones import measure_all, milestones_page
 DOCS = Path(__file__).parent
 DEMO, LADDER = Path("runs/demo"), Path("runs/ladder-stage1")
 CURVES = DOCS.parent / "benchmarks" / "results" / "breakout_curves.json"
+PRESETS = {"ppo": "ppo/breakout", "trpo-v2": "trpo/v2-breakout", "trpo": "trpo/breakout"}
 DRAWN_MS = 3_000
 JUDGED_MS = 300_000
 JUDGED = "() => !/reading|not yet judged/i.test(document.body.innerText)"
@@ -46,19 +47,20 @@ class Shot:
 
 
 def kept_breakout(folder: Path) -> Path:
-    """The milestones of the two runs of docs/breakout.md, from every point that was kept."""
+    """The milestones of the runs of docs/breakout.md, from every point that was kept."""
     kept = json.loads(CURVES.read_text("utf-8"))["runs"]
     runs = []
     for name, found in kept.items():
-        store = RunWriter.create(folder / name, load_config(f"trpo/{name}"))
+        preset = next(PRESETS[start] for start in PRESETS if name.startswith(start))
+        store = RunWriter.create(folder / name, load_config(preset))
         for number, point in enumerate(found["points"], start=1):
-            taken, seconds = point["env_steps"], point["seconds"]
-            signals = {n: v for n, v in point.items() if n not in ("env_steps", "seconds")}
+            taken, seconds = point["taken"], point["seconds"]
+            signals = {n: v for n, v in point.items() if n not in ("taken", "seconds")}
             signals["rollout.reward_mean"] = float(signals["rollout.return_mean"] > 0)
             store.append_step(Step(number, taken, seconds, signals))
         store.close()
         runs.append(folder / name)
-    found = measure_all(runs, [10.0, 50.0, 100.0])
+    found = measure_all(runs, [10.0, 25.0, 50.0])
     return write_page(folder / "milestones.html", milestones_page(runs, found))
 
 
