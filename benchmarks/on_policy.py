@@ -176,7 +176,8 @@ EQUAL_WORK = {
 def breakout(rounds: int, say: Any) -> dict[str, Any]:
     """Env steps per second of a whole update, and the memory it took."""
     preset = load_config("trpo/breakout").plain()
-    names = (*EQUAL_WORK, "max_kl", "backtracks", "backtrack_ratio", "entropy_weight")
+    more = ("max_kl", "whole_region", "convolutions", "backtracks", "backtrack_ratio")
+    names = (*EQUAL_WORK, *more, "entropy_weight")
     shipped = {**{name: preset[name] for name in names}, "rollout_length": 512}
     arms = {
         "sb3": ("sb3", {"n_steps": 512}),
