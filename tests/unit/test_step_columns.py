@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from steadyrl.core.coarsen import Columns, piece_of
+from steadyrl.store import step_columns
 from steadyrl.store.intact import is_step
-from steadyrl.store.step_columns import read_block
+from steadyrl.store.step_columns import StepColumns, read_block
 
 
 def line(number: int, **signals: Any) -> str:
@@ -71,3 +74,28 @@ def test_a_list_is_no_value_even_where_all_are_lists() -> None:
     line = b'{"index": 1, "taken": 1, "seconds": 0.1, "signals": {"a": [1.0], "b": [2.0]}}\n'
     columns, damaged = read_block(line)
     assert (len(columns), damaged) == (0, 1)
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_the_collector_of_garbage_is_left_as_it_was_even_by_a_reading_that_fails(
+    collects: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "steps.jsonl"
+    path.write_text('{"index": 1, "taken": 1, "seconds": 0.1, "signals": {}}\n', encoding="utf-8")
+    seen = []
+
+    def fail(_: bytes) -> Any:
+        seen.append(gc.isenabled())
+        raise MemoryError
+
+    monkeypatch.setattr(step_columns, "read_block", fail)
+    was = gc.isenabled()
+    try:
+        (gc.enable if collects else gc.disable)()
+        with pytest.raises(MemoryError):
+            StepColumns(path).renew()
+        after = gc.isenabled()
+    finally:
+        (gc.enable if was else gc.disable)()
+    assert seen == [False]
+    assert after == collects

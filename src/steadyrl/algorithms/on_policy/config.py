@@ -42,7 +42,7 @@ class OnPolicyConfig(ActingConfig):
     )
     hidden_sizes: LayerSizes = setting(
         (64, 64),
-        "units of the hidden layers, both networks (images: convolutions)",
+        "units of the hidden layers (images: convolutions)",
         changes="start",
     )
     convolutions: Literal["nature", "light"] = setting(
