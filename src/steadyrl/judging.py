@@ -23,6 +23,7 @@ from steadyrl.stability.rules import Case
 from steadyrl.stability.standing import passed, standing
 from steadyrl.stability.window import Window
 from steadyrl.store.foreign.finding import is_own
+from steadyrl.store.kept_steps import steps_of
 from steadyrl.store.lock import WriterLock
 from steadyrl.store.reader import RunReader
 from steadyrl.verdict import UNDISTURBED, Verdict
@@ -49,10 +50,14 @@ class Judged:
 def open_run(path: Path, *, within: Path | None = None) -> Recorded:
     """A run of ours, or what another program recorded; settings beside it only `within`."""
     if is_own(path) or not path.exists():
-        return RunReader.open(path)
+        return _own(path)
     from steadyrl.store.foreign.run import ForeignRun
 
     return ForeignRun(path, within=within)
+
+
+def _own(path: Path) -> RunReader:
+    return RunReader.open(path).taking_up(steps_of(path / "steps.jsonl"))
 
 
 def diagnose(
@@ -76,7 +81,7 @@ def diagnose(
     """
     path = Path(path)
     if is_own(path) or not path.exists():
-        return judge(RunReader.open(path), limits)
+        return judge(_own(path), limits)
     from steadyrl.store.foreign.mapping import load_table
     from steadyrl.store.foreign.run import ForeignRun
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ from steadyrl.core.places import cache_folder
 from steadyrl.core.records import Step
 from steadyrl.dashboard.folder import Folder
 from steadyrl.dashboard.looking import Looks
+from steadyrl.judging import diagnose, judge
 from steadyrl.stability.rings import Ring
-from steadyrl.store import kept_steps
+from steadyrl.store import kept_steps, step_columns
 from steadyrl.store.kept import Kept, key_of
 from steadyrl.store.kept_steps import KeptSteps
 from steadyrl.store.reader import RunReader
@@ -251,6 +253,45 @@ def test_a_run_is_judged_once_and_again_when_it_has_changed(
         record = Step(last.index + 99, last.taken + 99, 99.0, {"critic.loss": 1.0}).to_json()
         stream.write(json.dumps(record) + "\n")
     assert Looks(kept).page(one)[0] == first[0][0] + 1
+
+
+@pytest.mark.usefixtures("few")
+def test_who_judges_a_long_run_again_does_not_read_it_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(kept_steps, "LONG", 1)
+    steps = trace_of(CUT_SHORT)
+    run = recorded(tmp_path / "one", steps)
+    first = judge(run).to_json()
+    assert first == judge(RunReader.open(run)).to_json()  # as without a cache
+    read: list[bytes] = []
+    monkeypatch.setattr(step_columns, "read_block", spied(step_columns.read_block, read))
+    assert judge(run).to_json() == first
+    assert diagnose(run).to_json() == first
+    assert not any(read)
+    with (run / "steps.jsonl").open("a") as file:
+        last = Step(len(steps) + 1, steps[-1].taken + 100, steps[-1].seconds, steps[-1].signals)
+        file.write(json.dumps(last.to_json()) + "\n")
+    again = judge(run)
+    assert again.steps == len(steps) + 1
+    assert sum(block.count(b"\n") for block in read) == 1
+
+
+def test_a_short_run_is_judged_without_a_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    judge(recorded(tmp_path / "one", trace()))
+    assert not (tmp_path / "cache").exists()
+
+
+def spied(read: Callable[[bytes], Any], seen: list[bytes]) -> Callable[[bytes], Any]:
+    def reading(block: bytes) -> Any:
+        seen.append(block)
+        return read(block)
+
+    return reading
 
 
 def test_nothing_is_kept_in_the_run_itself(kept: Kept, tmp_path: Path) -> None:

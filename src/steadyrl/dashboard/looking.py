@@ -15,7 +15,7 @@ from steadyrl.core.machine import give_back_memory
 from steadyrl.dashboard.folder import ABSENT, OWN, About, Found, about_file
 from steadyrl.judging import QUIET_SECONDS, is_left, open_run
 from steadyrl.store.kept import Kept, key_of, made_by
-from steadyrl.store.kept_steps import KeptSteps
+from steadyrl.store.kept_steps import LONG, KeptSteps
 from steadyrl.store.reader import RunReader
 from steadyrl.store.step_columns import StepColumns
 from steadyrl.viewer.frame import plain
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from steadyrl.judging import Recorded
 
 Stamp = tuple[About, ...]
-LONG = 8 << 20  # bytes from which on one would wait for the verdict
 
 
 @dataclass(frozen=True)

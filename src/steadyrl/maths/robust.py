@@ -56,10 +56,10 @@ def trend(values: Floats) -> Trend:
     rises = values[late] - values[early]
     slope = median(rises / between)
     score = float(np.sign(rises).sum())
-    _, ties = np.unique(values, return_counts=True)
-    variance = count * (count - 1) * (2 * count + 5) - float(
-        (ties * (ties - 1) * (2 * ties + 5)).sum()
-    )
+    variance = count * (count - 1) * (2 * count + 5)
+    if not rises.all():
+        _, ties = np.unique(values, return_counts=True)
+        variance -= int((ties * (ties - 1) * (2 * ties + 5)).sum())
     if variance <= 0:
         return Trend(slope, 1.0)
     z = (score - math.copysign(1.0, score)) / math.sqrt(variance / 18.0) if score else 0.0

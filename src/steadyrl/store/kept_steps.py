@@ -12,15 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steadyrl.core.coarsen import Chunked, Columns, Floats, Places, Signals, after, joined
-from steadyrl.store.kept import Kept, key_of
+from steadyrl.store.kept import Kept, key_of, usual
 from steadyrl.store.step_columns import StepColumns
 from steadyrl.store.tail import Place
 
+LONG = 8 << 20  # bytes of a file that one would wait for
 WORTH = 10_000  # Steps from which on reading them again takes longer than one would wait
 HELD = 100_000  # Steps that are in memory while a long run is read
 _STATE = "steps"
 _SMALL = np.iinfo(np.int32)
 _HEADS = "*"  # index, taken and seconds of a piece, among the names of its signals
+
+
+def steps_of(file: Path) -> StepColumns:
+    """A run's Steps; those of a long run are kept, so that only the first look takes its time."""
+    is_long = file.is_file() and file.stat().st_size >= LONG
+    return KeptSteps(file, usual()) if is_long else StepColumns(file)
 
 
 class KeptSteps(StepColumns):
