@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from steadyrl.experience.rollout import Samples
 from steadyrl.nets import convolutional as conv_network
 from steadyrl.nets.convolutional import LIGHT, NATURE, ConvNetwork
 
@@ -77,3 +78,15 @@ def test_weights_come_back(network: ConvNetwork) -> None:
     other.load_state_dict(network.state_dict())
     frames = _frames(3)
     torch.testing.assert_close(other.forward(frames), network.forward(frames))
+
+
+def test_minibatches_of_images_lie_as_convolutions_read_them() -> None:
+    frames = torch.randint(0, 256, (6, 2, 5, 3), dtype=torch.uint8)
+    rows = torch.arange(6.0)
+    for laid in (frames, frames.contiguous(memory_format=torch.channels_last)):
+        data = Samples(laid, rows, rows, rows, rows, rows)
+        parts = list(data.minibatches(4, np.random.default_rng(0)))
+        assert [len(part) for part in parts] == [4, 2]
+        for part in parts:
+            assert torch.equal(part.observations, frames[part.actions.long()])
+            assert part.observations.is_contiguous(memory_format=torch.channels_last)

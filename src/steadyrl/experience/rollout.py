@@ -58,7 +58,8 @@ class Weights:
 
     def rows(self, chosen: Tensor) -> Weights:
         """Of some rows."""
-        return Weights(self.fresh[chosen], self.policy[chosen], self.value[chosen])
+        columns = (self.fresh, self.policy, self.value)
+        return Weights(*(column.index_select(0, chosen) for column in columns))
 
     def cut(self, lengths: int | list[int]) -> Iterator[Weights]:
         """Of neighbouring rows."""
@@ -83,13 +84,16 @@ class Samples:
 
     def rows(self, chosen: Tensor) -> Samples:
         """Some of the rows."""
+        # Indexing gives the same in three to twenty times as long.
         return Samples(
-            self.observations[chosen],
-            self.actions[chosen],
-            self.log_probs[chosen],
-            self.values[chosen],
-            self.advantages[chosen],
-            self.returns[chosen],
+            _images(self.observations, chosen)
+            if self.observations.ndim == 4
+            else self.observations.index_select(0, chosen),
+            self.actions.index_select(0, chosen),
+            self.log_probs.index_select(0, chosen),
+            self.values.index_select(0, chosen),
+            self.advantages.index_select(0, chosen),
+            self.returns.index_select(0, chosen),
             self.weights and self.weights.rows(chosen),
         )
 
@@ -132,6 +136,11 @@ class Samples:
         )
         weights = repeat(None) if self.weights is None else self.weights.cut(lengths)
         return map(Samples, *(torch.split(column, lengths) for column in columns), weights)
+
+
+def _images(observations: Tensor, chosen: Tensor) -> Tensor:
+    """Some images, with their channels last in memory, as convolutions want them."""
+    return observations.movedim(1, -1).index_select(0, chosen).movedim(-1, 1)
 
 
 def _normalised_in_parts(advantages: Tensor, starts: list[int]) -> Tensor:

@@ -179,10 +179,10 @@ class ConvNetwork:
         layers, dense = self.architecture.layers, self.architecture.dense
         weight, last_weight = weights[dense], weights[dense + 2]
         gradients = self._gradient_views
-        gradients[dense + 2].add_(slope.t() @ features)
+        _add_product(gradients[dense + 2], slope.t(), features)
         gradients[dense + 3].add_(slope.sum(0))
         slope = torch.ops.aten.threshold_backward(slope @ last_weight, features, 0)
-        gradients[dense].add_(slope.t() @ convolved[-1].flatten(1))
+        _add_product(gradients[dense], slope.t(), convolved[-1].flatten(1))
         gradients[dense + 1].add_(slope.sum(0))
         slope = (slope @ weight).view(convolved[-1].shape)
         slope = slope.contiguous(memory_format=torch.channels_last)
@@ -231,6 +231,14 @@ class ConvNetwork:
             views.append(flat[offset : offset + length].view(shape))
             offset += length
         return views
+
+
+def _add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
+    """Add left @ right; in one go, where both are of one kind."""
+    if left.dtype is total.dtype:
+        total.addmm_(left, right)
+    else:
+        total.add_(left @ right)
 
 
 def _shapes(

@@ -89,7 +89,7 @@ def update(
             break
     learner.updates += 1
     learner.trained += epochs * len(data)
-    fresh = data if data.weights is None else data.rows(data.weights.fresh)
+    fresh = data if data.weights is None else data.rows(torch.nonzero(data.weights.fresh)[:, 0])
     meter.add(after_update(learner, fresh))
     meter.add(
         {
