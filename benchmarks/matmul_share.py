@@ -52,13 +52,27 @@ def products(rows: int) -> list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]
     return work
 
 
+def peak(size: int = 2048, repeats: int = 7) -> float:
+    """Billions of operations per second in a large square product, at the median."""
+    left, out, times = torch.randn(size, size), torch.empty(size, size), []
+    for _ in range(1 + repeats):
+        started = time.perf_counter()
+        torch.mm(left, left, out=out)
+        times.append(time.perf_counter() - started)
+    return 2e-9 * size**3 / sorted(times[1:])[repeats // 2]
+
+
 def main() -> None:
     """Median seconds per update's products."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--batch-size", type=int, default=256)
     parser.add_argument("--repeats", type=int, default=60)
+    parser.add_argument("--peak", action="store_true", help="rate of one large product instead")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
+    if arguments.peak:
+        sys.stdout.write(json.dumps({"gigaflops": peak()}) + "\n")
+        return
     work, times = products(arguments.batch_size), []
     for _ in range(arguments.repeats):
         started = time.perf_counter()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import statistics
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -174,7 +175,11 @@ EQUAL_WORK = {
 
 
 def breakout(rounds: int, say: Any) -> dict[str, Any]:
-    """Env steps per second of a whole update, and the memory it took."""
+    """Env steps per second of a whole update, its memory, and how much arithmetic it is.
+
+    Beside the arithmetic stands how fast this processor multiplies matrices: an update at that rate
+    is as fast as anybody's can be.
+    """
     preset = load_config("trpo/breakout").plain()
     more = ("max_kl", "whole_region", "convolutions", "backtracks", "backtrack_ratio")
     names = (*EQUAL_WORK, *more, "entropy_weight")
@@ -186,22 +191,33 @@ def breakout(rounds: int, say: Any) -> dict[str, Any]:
     }
     rates: dict[str, list[float]] = {arm: [] for arm in arms}
     memory: dict[str, list[float]] = {arm: [] for arm in arms}
+    critics: dict[str, list[float]] = {arm: [] for arm in arms}
+    fastest: list[float] = []
     results: dict[str, Any] = {"rounds": rounds, "samples_per_update": 8 * 512, "threads": 1}
     for _ in range(rounds):
+        fastest.append(run_json(sys.executable, HERE / "matmul_share.py", "--peak")["gigaflops"])
         for arm, (name, settings) in arms.items():
             found = _run(name, "trpo", GAME, 8, 8 * 512, settings, 0, 0)
             rates[arm].append(found["steps_per_second"])
             memory[arm].append(found["peak_memory_mb"])
+            critics[arm].append(found.get("critic_share", math.nan))
             results.setdefault("versions", {}).update(found["versions"])
             say(f"{arm}: {rates[arm][-1]:.1f} steps/s, {memory[arm][-1]:,.0f} MB")
     for arm in arms:
         ratios = [o / s for o, s in zip(rates[arm], rates["sb3"], strict=True)]
+        name, settings = arms[arm]
+        work = _run(name, "trpo", GAME, 8, 8 * 512, settings, 0, 0, count=True)["teraflop"]
         results[arm] = {
             "steps_per_second": round(statistics.median(rates[arm]), 1),
             "peak_memory_mb": round(max(memory[arm])),
+            "teraflop": round(work, 2),
+            "gigaflops": round(1e3 * work * statistics.median(rates[arm]) / (8 * 512), 1),
             "ratio": round(statistics.median(ratios), 2),
             "ratio_range": [round(min(ratios), 2), round(max(ratios), 2)],
         }
+        if name == "ours":
+            results[arm]["critic_share"] = round(statistics.median(critics[arm]), 2)
+    results["matmul_gigaflops"] = round(statistics.median(fastest), 1)
     return results
 
 
@@ -236,6 +252,8 @@ def _run(
     settings: dict[str, Any],
     seed: int,
     every: int,
+    *,
+    count: bool = False,
 ) -> dict[str, Any]:
     python, script = (
         (sys.executable, HERE / "ours_on_policy.py")
@@ -244,6 +262,8 @@ def _run(
     )
     flags = ("--algorithm", algorithm, "--task", task, "--copies", copies, "--steps", steps)
     more = ["--settings", json.dumps(settings), "--seed", seed, "--evaluate-every", every]
+    if count:
+        more.append("--count")
     if task == GAME:
         more.append("--first-update")
         if name == "ours":

@@ -7,10 +7,30 @@ import json
 import resource
 import sys
 import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from torch.utils.flop_counter import FlopCounterMode
 
 import steadyrl
 from steadyrl.algorithms.common.training import prepare
+from steadyrl.algorithms.on_policy import trpo
 from steadyrl.core.presets import parse_config
+
+
+class Stopwatch:
+    """A function, and how long all its calls took."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function, self.seconds = function, 0.0
+
+    def __call__(self, *given: Any) -> Any:
+        """Call it."""
+        started = time.perf_counter()
+        found = self._function(*given)
+        self.seconds += time.perf_counter() - started
+        return found
 
 
 def main() -> None:
@@ -25,6 +45,7 @@ def main() -> None:
     parser.add_argument("--evaluate-every", type=int, default=0)
     parser.add_argument("--first-update", action="store_true", help="the first update counts too")
     parser.add_argument("--environment", default="{}", help="JSON: the environment's settings")
+    parser.add_argument("--count", action="store_true", help="floating-point operations, no speed")
     arguments = parser.parse_args()
     config = parse_config(
         {
@@ -44,7 +65,13 @@ def main() -> None:
         }
     )
     training = prepare(config)
-    returns = []
+    if arguments.count:
+        with FlopCounterMode(display=False) as counter:
+            deque(training.steps, maxlen=0)
+        sys.stdout.write(json.dumps({"teraflop": counter.get_total_flops() / 1e12}) + "\n")
+        return
+    returns, critic = [], Stopwatch(trpo.fit_critic)
+    trpo.fit_critic = critic
     marks = [(0, time.perf_counter())] if arguments.first_update else []
     for step in training.steps:
         marks.append((step.taken, time.perf_counter()))
@@ -54,6 +81,7 @@ def main() -> None:
     result = {
         "steps_per_second": (last[0] - first[0]) / (last[1] - first[1]),
         "returns": returns,
+        "critic_share": critic.seconds / (last[1] - first[1]),
         "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         "versions": {"steadyrl": steadyrl.__version__},
     }

@@ -20,6 +20,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_atari_env, make_vec_env
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import VecFrameStack
+from torch.utils.flop_counter import FlopCounterMode
 
 
 class Watch(BaseCallback):
@@ -52,6 +53,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--evaluate-every", type=int, default=0)
     parser.add_argument("--first-update", action="store_true", help="the first update counts too")
+    parser.add_argument("--count", action="store_true", help="floating-point operations, no speed")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     settings = json.loads(arguments.settings)
@@ -75,6 +77,11 @@ def main() -> None:
         settings["policy"] = "MlpPolicy"
         envs = make_vec_env(arguments.task, n_envs=arguments.copies, seed=arguments.seed)
     model = kind(settings.pop("policy"), envs, seed=arguments.seed, device="cpu", **settings)
+    if arguments.count:
+        with FlopCounterMode(display=False) as counter:
+            model.learn(arguments.steps)
+        sys.stdout.write(json.dumps({"teraflop": counter.get_total_flops() / 1e12}) + "\n")
+        return
     watch = Watch(arguments.task, arguments.evaluate_every, arguments.seed)
     model.learn(arguments.steps, callback=watch)
     watch.on_rollout_start()
