@@ -8,15 +8,25 @@ import resource
 import sys
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 import steadyrl
 from steadyrl.algorithms.common.training import prepare
 from steadyrl.algorithms.on_policy import trpo
 from steadyrl.core.presets import parse_config
+
+
+def product_flop(_sum: Sequence[int], left: Sequence[int], right: Sequence[int], **_: Any) -> int:
+    """Of left @ right."""
+    return 2 * left[0] * left[1] * right[1]
+
+
+# Products that torch's own counter does not count.
+NOT_KNOWN = dict.fromkeys((torch.ops.aten.addmm_, torch.ops.aten._addmm_activation), product_flop)
 
 
 class Stopwatch:
@@ -66,7 +76,7 @@ def main() -> None:
     )
     training = prepare(config)
     if arguments.count:
-        with FlopCounterMode(display=False) as counter:
+        with FlopCounterMode(display=False, custom_mapping=NOT_KNOWN) as counter:
             deque(training.steps, maxlen=0)
         sys.stdout.write(json.dumps({"teraflop": counter.get_total_flops() / 1e12}) + "\n")
         return

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import sqlite3
 import tracemalloc
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +21,8 @@ from steadyrl.dashboard.folder import Folder
 from steadyrl.dashboard.looking import Looks
 from steadyrl.judging import diagnose, judge
 from steadyrl.stability.rings import Ring
-from steadyrl.store import kept_steps, step_columns
+from steadyrl.store import kept as kept_module
+from steadyrl.store import kept_steps, step_columns, tail
 from steadyrl.store.kept import Kept, key_of
 from steadyrl.store.kept_steps import KeptSteps
 from steadyrl.store.reader import RunReader
@@ -158,6 +162,112 @@ def test_a_cache_that_is_emptied_meanwhile_is_no_harm(kept: Kept, tmp_path: Path
     assert same(followed.columns(), read(StepColumns(file)))
 
 
+@pytest.fixture
+def in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long runs, of which a few Steps are held and a few lines read at a time."""
+    monkeypatch.setattr(kept_steps, "WORTH", 10)
+    monkeypatch.setattr(kept_steps, "HELD", 20)
+    monkeypatch.setattr(tail, "BLOCK", 512)
+
+
+@pytest.mark.usefixtures("in_pieces")
+def test_a_long_run_is_whole_when_its_cache_is_emptied_meanwhile(
+    kept: Kept, tmp_path: Path
+) -> None:
+    file = tmp_path / "steps.jsonl"
+    file.write_text(lines(1, 70))
+    followed = KeptSteps(file, kept)
+    followed.renew()
+    before = followed.columns()
+    kept.forget(key_of(file), "")
+    assert same(followed.columns(), read(StepColumns(file)))
+    assert same(before, read(StepColumns(file)))  # what is loaded later is read from the file
+    with file.open("a") as stream:
+        stream.write(lines(71, 95))
+    followed.renew()
+    assert same(followed.columns(), read(StepColumns(file)))
+    assert followed.count == 95
+
+
+@pytest.mark.usefixtures("in_pieces")
+def test_two_who_read_a_growing_run_do_not_disturb_each_other(tmp_path: Path) -> None:
+    file, cache = tmp_path / "steps.jsonl", tmp_path / "runs.sqlite"
+    file.write_text(lines(1, 50))
+    one, other = (KeptSteps(file, Kept(cache)) for _ in range(2))
+    for first, last, reader in ((51, 63, one), (64, 66, other), (67, 90, one), (91, 91, other)):
+        with file.open("a") as stream:
+            stream.write(lines(first, last))
+        assert same(read(reader), read(StepColumns(file)))
+    for reader in (one, other, KeptSteps(file, Kept(cache))):
+        assert same(read(reader), read(StepColumns(file)))
+
+
+@pytest.mark.usefixtures("in_pieces")
+def test_a_run_that_the_cache_has_no_room_for_is_whole(tmp_path: Path) -> None:
+    file = tmp_path / "steps.jsonl"
+    file.write_text(lines(1, 300))
+    tiny = Kept(tmp_path / "runs.sqlite", most=20_000)
+    for _ in range(2):
+        assert same(read(KeptSteps(file, tiny)), read(StepColumns(file)))
+
+
+@pytest.mark.usefixtures("in_pieces")
+def test_a_cache_that_is_busy_takes_no_signal_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_module, "PATIENCE", 0.01)
+    file, cache = tmp_path / "steps.jsonl", tmp_path / "runs.sqlite"
+    file.write_text(lines(1, 70))
+    found = read(KeptSteps(file, Kept(cache)))
+    with closing(sqlite3.connect(cache, isolation_level=None)) as another:
+        another.execute("BEGIN EXCLUSIVE")
+        assert same(found, read(StepColumns(file)))
+
+
+def test_a_cache_that_another_process_writes_is_left_alone(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_module, "PATIENCE", 0.01)
+    kept.put("run", {"brief": ("then", b"said")})
+    with closing(sqlite3.connect(kept.file, isolation_level=None)) as another:
+        for how in ("IMMEDIATE", "EXCLUSIVE"):
+            another.execute(f"BEGIN {how}")
+            another.execute("INSERT INTO used VALUES (?, 1.0)", (how,))
+            Kept(kept.file).close()
+            another.execute("COMMIT")
+    assert Kept(kept.file).get("run", "brief", "then") == b"said"
+
+
+def test_a_cache_of_another_form_is_begun_anew_in_its_place(kept: Kept) -> None:
+    kept.put("run", {"brief": ("then", b"said")})
+    kept.close()
+    with closing(sqlite3.connect(kept.file)) as another:
+        another.execute("PRAGMA user_version = 1")
+    with kept.file.open("rb") as opened:
+        anew = Kept(kept.file)
+        assert anew.get("run", "brief", "then") is None
+        assert anew.put("run", {"brief": ("then", b"said")})
+        assert os.fstat(opened.fileno()).st_nlink == 1  # nobody's open file is taken away
+
+
+@pytest.mark.usefixtures("in_pieces")
+def test_where_nothing_can_be_kept_it_is_not_tried_for_every_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    kept = Kept(tmp_path / "file" / "runs.sqlite")
+    tried: list[int] = []
+
+    def put(*_: Any) -> bool:
+        tried.append(1)
+        return False
+
+    monkeypatch.setattr(Kept, "put", put)
+    (tmp_path / "steps.jsonl").write_text(lines(1, 100))
+    read(KeptSteps(tmp_path / "steps.jsonl", kept))
+    assert len(tried) <= 5
+
+
 @pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("count", [0, 5, 12, 15, 18])
 def test_the_steps_since_some_step_are_those_after_it(
@@ -217,8 +327,7 @@ def test_for_what_is_new_only_the_newest_piece_is_loaded(
 
     monkeypatch.setattr(kept, "get", watched)
     assert steps.since(20).indices.tolist() == list(range(21, 31))
-    assert asked
-    assert not [part for part in asked if part.startswith("steps/0/")]
+    assert len({part.split("/")[1] for part in asked}) == 1  # of the two that are kept
 
 
 def test_a_verdict_on_a_longer_run_takes_hardly_more_memory(
@@ -253,6 +362,22 @@ def test_a_run_is_judged_once_and_again_when_it_has_changed(
         record = Step(last.index + 99, last.taken + 99, 99.0, {"critic.loss": 1.0}).to_json()
         stream.write(json.dumps(record) + "\n")
     assert Looks(kept).page(one)[0] == first[0][0] + 1
+
+
+def test_another_programs_run_is_judged_again_when_its_settings_have_changed(
+    kept: Kept, tmp_path: Path
+) -> None:
+    run = tmp_path / "runs" / "PPO_1"
+    run.mkdir(parents=True)
+    rows = "".join(f"{1000 * n},{20 + n}\n" for n in range(1, 30))
+    (run / "progress.csv").write_text(f"time/total_timesteps,rollout/ep_rew_mean\n{rows}")
+    (one,) = Folder(tmp_path / "runs").look().values()
+    assert "Hopper-v4" not in Looks(kept).page(one)[1]
+    for place in (run.parent / "params.json", run / "wandb/latest-run/files/config.yaml"):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        name = f"{place.stem}-v4"
+        place.write_text(json.dumps({"env_id": {"value": name} if "wandb" in str(place) else name}))
+        assert name in Looks(kept).page(one)[1]
 
 
 @pytest.mark.usefixtures("few")

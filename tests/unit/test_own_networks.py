@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
 import steadyrl
+from steadyrl.algorithms.common.training import prepare
 from steadyrl.core.errors import CheckpointError, ConfigError
 from steadyrl.core.presets import parse_config
 from steadyrl.core.records import Step
@@ -63,6 +66,48 @@ class Functional(nn.Module):
 
 def functional(space: Any, outputs: int) -> nn.Module:
     return Functional(int(np.prod(space.shape)), outputs)
+
+
+class Viewing(nn.Module):
+    """As many do after convolutions: `view`, which wants rows that lie in one piece."""
+
+    def __init__(self, outputs: int) -> None:
+        super().__init__()
+        self.convolved, self.last = nn.Conv2d(3, 2, 8, 8), nn.Linear(50, outputs)
+
+    def forward(self, frames: torch.Tensor) -> torch.Tensor:
+        frames.view(len(frames), -1)
+        features = self.convolved(frames.float()).relu()
+        found: torch.Tensor = self.last(features.view(len(features), -1))
+        return found
+
+
+def viewing(_space: Any, outputs: int) -> nn.Module:
+    return Viewing(outputs)
+
+
+class Frames(gymnasium.Env[Any, Any]):
+    """Frames without meaning."""
+
+    observation_space = gymnasium.spaces.Box(0, 255, (3, 40, 40), np.uint8)
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        return self._seen(), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        return self._seen(), float(action), False, bool(self.np_random.random() < 0.1), {}
+
+    def _seen(self) -> Any:
+        return self.np_random.integers(0, 256, (3, 40, 40), dtype=np.uint8)
+
+
+@pytest.mark.parametrize("algorithm", ["ppo", "trpo"])
+def test_a_network_over_frames_may_view_them_as_it_likes(algorithm: str) -> None:
+    environment = {"id": f"{HERE}:Frames", "count": 2}
+    steps = prepare(_config(algorithm, "viewing", environment=environment)).steps
+    assert math.isfinite(next(iter(steps)).signals["policy.entropy"])
 
 
 COMMON: dict[str, Any] = {"total_env_steps": 96, "evaluation": {"every": 32, "episodes": 1}}

@@ -79,6 +79,15 @@ def test_a_cluster_with_dying_workers_gives_the_local_results(
         assert not compare_runs(ours.directory, theirs.directory).differences
 
 
+def test_a_cluster_that_is_reached_from_outside_is_called_where_it_was_reached() -> None:
+    inside = "10.0.0.7:6379"  # its own address for its head, which may mean nothing elsewhere
+    assert (
+        RayExecutor(address="ray://cluster.example:10001")._head(inside) == "cluster.example:10001"
+    )
+    assert RayExecutor(address="10.0.0.7:6379")._head(inside) == inside
+    assert RayExecutor()._head(inside) == inside
+
+
 def test_no_cluster_at_an_address_is_said_plainly() -> None:
     with pytest.raises(ConfigError, match="no Ray cluster answers there"):
         list(RayExecutor(address="127.0.0.1:1").each(str, ["a"]))

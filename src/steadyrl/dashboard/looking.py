@@ -14,6 +14,7 @@ from steadyrl.core.coarsen import Columns
 from steadyrl.core.machine import give_back_memory
 from steadyrl.dashboard.folder import ABSENT, OWN, About, Found, about_file
 from steadyrl.judging import QUIET_SECONDS, is_left, open_run
+from steadyrl.store.foreign.beside import files_beside
 from steadyrl.store.kept import Kept, key_of, made_by
 from steadyrl.store.kept_steps import LONG, KeptSteps
 from steadyrl.store.reader import RunReader
@@ -145,10 +146,11 @@ def stamp(one: Found, files: tuple[About, ...] = ()) -> Stamp:
         return (*files, (int(recent and not is_left(one.path)), 0, 0))
     if one.kind == "foreign":
         try:
-            names = sorted(entry.path for entry in os.scandir(one.path) if entry.is_file())
+            names = {entry.path for entry in os.scandir(one.path) if entry.is_file()}
+            names |= set(map(str, files_beside(one.path, one.root)))  # settings count as well
         except OSError:
-            names = []
-        return tuple(map(_about, names))
+            names = set()
+        return tuple(map(_about, sorted(names)))
     return (_about(f"{one.path}/{one.kind}.json"),)
 
 

@@ -84,6 +84,7 @@ class Samples:
 
     def rows(self, chosen: Tensor) -> Samples:
         """Some of the rows."""
+        chosen = chosen.to(self.log_probs.device)
         # Indexing gives the same in three to twenty times as long.
         return Samples(
             _images(self.observations, chosen)

@@ -29,6 +29,7 @@ Item = TypeVar("Item")
 Engine = Literal["local", "ray"]
 
 MAX_LOSSES = 3  # workers lost in a row, without anything finished in between
+_CLIENT = "ray://"  # of addresses for programs outside of the cluster
 THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 KNOCK_SECONDS = 5.0
 KNOCKS = 3  # in vain, a second apart, after which nobody is there
@@ -134,7 +135,7 @@ class RayExecutor:
         begun_here = not ray.is_initialized()
         if begun_here:
             self._connect(ray)
-        head = ray.get_runtime_context().gcs_address
+        head = self._head(ray.get_runtime_context().gcs_address)
         task = ray.remote(max_retries=MAX_LOSSES, num_cpus=1)(_work_quietly)
         limits = {"env_vars": dict.fromkeys(THREAD_LIMITS, "1")}
         waiting: dict[Any, Item] = {}
@@ -180,7 +181,12 @@ class RayExecutor:
 
     def _knock(self) -> None:
         """Ray itself would wait minutes for an address where nobody is."""
-        _call_at((self.address or "").removeprefix("ray://"))
+        _call_at((self.address or "").removeprefix(_CLIENT))
+
+    def _head(self, inside: str) -> str:
+        """Where the cluster answers us: its own address may not be reachable from outside."""
+        through = (self.address or "").startswith(_CLIENT)
+        return (self.address or "").removeprefix(_CLIENT) if through else inside
 
 
 class _ClusterGone(Exception):

@@ -146,7 +146,8 @@ class OwnNetwork:
         self.parameters.copy_(torch.from_numpy(saved))
 
     def _shaped(self, inputs: Tensor) -> Tensor:
-        return inputs.reshape(len(inputs), *self.shape)
+        # Images arrive with their channels last in memory, where `view` would fail.
+        return inputs.reshape(len(inputs), *self.shape).contiguous()
 
     def _outputs(self, found: Tensor) -> Tensor:
         return (torch.tanh(found) if self.squash else found).float()

@@ -13,6 +13,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
@@ -21,12 +22,15 @@ from steadyrl.core.places import cache_folder
 
 MOST = 2 << 30  # bytes
 FILE = "runs.sqlite"
-FORM = 2  # of what is kept: another one is begun anew
-_TABLES = """
-CREATE TABLE IF NOT EXISTS kept (
-    run TEXT, part TEXT, stamp TEXT, content BLOB, PRIMARY KEY (run, part));
-CREATE TABLE IF NOT EXISTS used (run TEXT PRIMARY KEY, at REAL);
-"""
+FORM = 3  # of what is kept: another one is begun anew
+PATIENCE = 2.0  # seconds for another process to finish writing
+_ANEW = (
+    "DROP TABLE IF EXISTS kept",
+    "DROP TABLE IF EXISTS used",
+    "CREATE TABLE kept (run TEXT, part TEXT, stamp TEXT, content BLOB, PRIMARY KEY (run, part))",
+    "CREATE TABLE used (run TEXT PRIMARY KEY, at REAL)",
+    f"PRAGMA user_version = {FORM}",
+)
 T = TypeVar("T")
 
 
@@ -42,7 +46,10 @@ class Kept:
         self.file, self.most = file, most
         self._lock = threading.RLock()
         self._touched: set[str] = set()  # since this process began
-        self._connection = self._opened() or self._anew()
+        try:
+            self._connection = self._opened()
+        except sqlite3.DatabaseError:
+            self._connection = self._anew()
 
     def get(self, run: str, part: str, stamp: str) -> bytes | None:
         """What was kept, if the files are still those it was made from."""
@@ -61,8 +68,7 @@ class Kept:
                 rows = [(run, part, stamp, content) for part, (stamp, content) in parts.items()]
                 connection.executemany("INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?)", rows)
                 connection.execute("INSERT OR REPLACE INTO used VALUES (?, ?)", (run, time.time()))
-            self._make_room(connection, run)
-            return True
+            return self._make_room(connection, run)
 
         return bool(self._tried(write, False))
 
@@ -91,7 +97,7 @@ class Kept:
             found: tuple[str, bytes] | None = connection.execute(asked, (run, part)).fetchone()
             if found and run not in self._touched:
                 self._touched.add(run)
-                with connection:
+                with suppress(sqlite3.OperationalError), connection:  # read all the same
                     connection.execute("UPDATE used SET at = ? WHERE run = ?", (time.time(), run))
             return found
 
@@ -111,7 +117,8 @@ class Kept:
                 self._connection = self._anew()
                 return otherwise
 
-    def _make_room(self, connection: sqlite3.Connection, keep: str) -> None:
+    def _make_room(self, connection: sqlite3.Connection, keep: str) -> bool:
+        """Let the oldest runs go; says whether there is room for this one at all."""
         while self._size(connection) > self.most:
             oldest = "SELECT run FROM used WHERE run != ? ORDER BY at LIMIT 1"
             found = connection.execute(oldest, (keep,)).fetchone() or (keep,)
@@ -120,7 +127,8 @@ class Kept:
                 connection.execute("DELETE FROM used WHERE run = ?", found)
             connection.execute("PRAGMA incremental_vacuum").fetchall()
             if found == (keep,):
-                return
+                return False
+        return True
 
     def _size(self, connection: sqlite3.Connection) -> int:
         pages, free, size = (
@@ -130,30 +138,38 @@ class Kept:
         return int((pages - free) * size)
 
     def _opened(self) -> sqlite3.Connection | None:
+        """The file, ready for use; None if it cannot be had now. Raises if it is damaged."""
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            connection = sqlite3.connect(self.file, timeout=2.0, check_same_thread=False)
+            connection = sqlite3.connect(self.file, timeout=PATIENCE, check_same_thread=False)
         except (OSError, sqlite3.Error):
             return None
         try:
-            form = connection.execute("PRAGMA user_version").fetchone()[0]
-            if form not in (0, FORM):
-                connection.close()
-                return None
-            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-            connection.execute(f"PRAGMA user_version = {FORM}")
-            connection.executescript(_TABLES)
-        except sqlite3.Error:
+            if _form(connection) != FORM:
+                connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+                with connection:
+                    connection.execute("BEGIN EXCLUSIVE")
+                    for statement in _ANEW if _form(connection) != FORM else ():
+                        connection.execute(statement)
+        except sqlite3.OperationalError:  # somebody writes: it is theirs
             connection.close()
             return None
+        except sqlite3.DatabaseError:
+            connection.close()
+            raise
         return connection
 
     def _anew(self) -> sqlite3.Connection | None:
+        """In the place of one that is damaged."""
         try:
             self.file.unlink(missing_ok=True)
-        except OSError:
+            return self._opened()
+        except (OSError, sqlite3.DatabaseError):
             return None
-        return self._opened()
+
+
+def _form(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 def key_of(path: Path) -> str:
@@ -167,7 +183,7 @@ def made_by() -> str:
     root = Path(__file__).parents[1]
     found = hashlib.sha256()
     for file in sorted(root.rglob("*")):
-        if file.suffix in (".py", ".yaml", ".csv"):
+        if file.suffix in (".py", ".yaml", ".csv", ".json"):
             about = file.stat()
             name = file.relative_to(root)
             found.update(f"{name} {about.st_size} {about.st_mtime_ns}\n".encode())

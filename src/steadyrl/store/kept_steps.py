@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
-from dataclasses import asdict
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steadyrl.core.coarsen import Chunked, Columns, Floats, Places, Signals, after, joined
+from steadyrl.core.coarsen import Chunked, Columns, Floats, Places, Signals, after, joined, piece_of
 from steadyrl.store.kept import Kept, key_of, usual
 from steadyrl.store.step_columns import StepColumns
 from steadyrl.store.tail import Place
@@ -21,6 +23,7 @@ WORTH = 10_000  # Steps from which on reading them again takes longer than one w
 HELD = 100_000  # Steps that are in memory while a long run is read
 _STATE = "steps"
 _SMALL = np.iinfo(np.int32)
+_NOTHING = np.empty(0, dtype=np.int32), np.empty(0)
 _HEADS = "*"  # index, taken and seconds of a piece, among the names of its signals
 
 
@@ -31,19 +34,28 @@ def steps_of(file: Path) -> StepColumns:
 
 
 class KeptSteps(StepColumns):
-    """As `StepColumns`; what is long enough is kept, and is then no longer held in memory."""
+    """As `StepColumns`; what is long enough is kept, and is then no longer held in memory.
+
+    Others may read the same run, empty the cache or keep it busy: what is no longer there is read
+    from the file again, and from then on this one keeps nothing.
+    """
 
     def __init__(self, path: Path, kept: Kept) -> None:
         super().__init__(path)
         self._kept, self._key = kept, key_of(path)
-        self._lengths: list[int] = []  # of the pieces that are kept
-        # Of each signal: the pieces that hold it, and how many values each of them has.
-        self._names: dict[str, list[tuple[int, int]]] = {}
-        self._recent = 0  # Steps that are held in memory
+        self._file = _File(path)
+        self._away: list[_Piece] = []  # that are kept
+        self._recent = 0  # Steps since the last try to keep them
+        self._keeps = True
         self._take_up()
 
     def renew(self) -> bool:
         """Read what is new, and keep it if it is much."""
+        if self._file.was_read:
+            self._keeps = False
+            self._tail.place = Place()
+            super()._forget()
+            self._away, self._file = [], _File(self._tail.path)
         rewound = super().renew()
         self._save_if(WORTH)
         return rewound
@@ -51,95 +63,30 @@ class KeptSteps(StepColumns):
     def columns(self) -> Columns | None:
         """All of it; what is kept is loaded signal by signal, when it is asked for."""
         recent = super().columns()
-        if not self._lengths:
+        if not self._away:
             return recent
-        heads = self._all_heads(recent)
-        if heads is None:  # somebody deleted it
-            self._tail.place = Place()
-            self._forget()
-            super().renew()
-            return super().columns()
-        signals = _Lazy(self, sum(self._lengths), recent.signals if recent else {})
-        return Columns(*heads, signals)
-
-    def _all_heads(self, recent: Columns | None) -> tuple[Places, Places, Floats] | None:
-        """Index, taken and seconds of every Step, in as little memory as they need."""
-        total, small = sum(self._lengths) + (len(recent) if recent else 0), True
-        for head in self._each_head(recent):
-            if head is None:
-                return None
-            small &= bool(head[:2].min() >= _SMALL.min and head[:2].max() <= _SMALL.max)
-        kind = np.int32 if small else np.int64
-        whole, seconds, end = np.empty((2, total), dtype=kind), np.empty(total), 0
-        for head in self._each_head(recent):
-            if head is None:
-                return None
-            begin, end = end, end + head.shape[1]
-            whole[:, begin:end], seconds[begin:end] = head[:2], head[2].view(np.float64)
-        return whole[0], whole[1], seconds
-
-    def _each_head(self, recent: Columns | None) -> Iterator[NDArray[np.int64] | None]:
-        for number in range(len(self._lengths)):
-            yield self._head(number)
-        if recent is not None:
-            yield _heads(recent)
+        heads = [piece.heads() for piece in self._away]
+        heads += [] if recent is None else [_heads(recent)]
+        begin = sum(piece.length for piece in self._away)
+        signals = _Lazy(tuple(self._away), begin, recent.signals if recent else {})
+        return Columns(*_together(heads), signals)
 
     @property
     def count(self) -> int:
         """How many Steps were read, kept or not."""
-        return sum(self._lengths) + super().count
+        return sum(piece.length for piece in self._away) + super().count
 
     def since(self, count: int) -> Columns:
         """The Steps after the first so many; of what is kept only the pieces that hold them."""
-        begins = np.cumsum([0, *self._lengths])
-        first = int(np.searchsorted(begins, count, side="right")) - 1
-        pieces = [self._piece(number) for number in range(first, len(self._lengths))]
-        if any(piece is None for piece in pieces):  # somebody deleted it
-            return after(self.columns(), count)
-        found = [piece for piece in pieces if piece is not None]
-        return after(joined([*found, *self._pieces]), count - int(begins[first]))
-
-    def _piece(self, number: int) -> Columns | None:
-        """What is kept of some Steps that follow each other."""
-        length, signals = self._lengths[number], {}
-        head = self._head(number)
-        for name, held in self._names.items():
-            if number in dict(held):
-                part = self._kept.get(self._key, f"{_STATE}/{number}/{name}", str(length))
-                if part is None:
-                    return None
-                signals[name] = _unpacked(part, length)
-        if head is None:
-            return None
-        return Columns(head[0], head[1], head[2].view(np.float64), signals)
-
-    def kept_names(self) -> list[str]:
-        """Signals of which something is kept."""
-        return list(self._names)
-
-    def kept_signal(self, name: str) -> Iterator[tuple[Places, Floats]]:
-        """What is kept of a signal, by position among all Steps, piece by piece."""
-        begins = np.cumsum([0, *self._lengths], dtype=np.int32)
-        for number, _ in self._names.get(name, ()):
-            length = self._lengths[number]
-            part = self._kept.get(self._key, f"{_STATE}/{number}/{name}", str(length))
-            if part is not None:
-                places, values = _unpacked(part, length)
-                yield places + begins[number], values
-
-    def kept_length(self, name: str) -> int:
-        """How many values of a signal are kept."""
-        return sum(count for _, count in self._names.get(name, ()))
+        needed = [piece for piece in self._away if piece.begin + piece.length > count]
+        begin = needed[0].begin if needed else sum(piece.length for piece in self._away)
+        found = [piece.columns() for piece in needed]
+        return after(joined([*found, *self._pieces]), max(0, count - begin))
 
     def _forget(self) -> None:
         super()._forget()
-        self._lengths, self._names, self._recent = [], {}, 0
+        self._away, self._recent = [], 0
         self._kept.forget(self._key, _STATE)
-
-    def _head(self, number: int) -> NDArray[np.int64] | None:
-        length = str(self._lengths[number])
-        part = self._kept.get(self._key, f"{_STATE}/{number}/{_HEADS}", length)
-        return None if part is None else np.frombuffer(part, dtype=np.int64).reshape(3, -1)
 
     def _take_up(self) -> None:
         """Go on where an earlier process stopped, if the file is still the one it read."""
@@ -149,8 +96,13 @@ class KeptSteps(StepColumns):
         state = json.loads(found[1])
         mark = base64.b64decode(state["place"].pop("mark"))
         self._tail.place = Place(**state["place"], mark=mark)
-        self._lengths, self._names = state["lengths"], state["names"]
+        for name, length, counts in state["pieces"]:
+            self._away.append(self._piece(name, length, counts))
         self._damaged = state["damaged"]
+
+    def _piece(self, name: str, length: int, counts: Mapping[str, int]) -> _Piece:
+        begin = sum(piece.length for piece in self._away)
+        return _Piece(self._kept, self._key, name, begin, length, counts, self._file)
 
     def _add(self, piece: Columns) -> None:
         super()._add(piece)
@@ -158,43 +110,97 @@ class KeptSteps(StepColumns):
         self._save_if(HELD)
 
     def _save_if(self, many: int) -> None:
-        if self._recent >= many:
+        if self._keeps and self._recent >= many:
             self._save()
+            self._recent = 0  # what could not be kept now is not tried again at once
 
     def _save(self) -> None:
         """Move what is held in memory into the cache."""
-        piece = joined(self._pieces)
-        if piece is None:
+        content = joined(self._pieces)
+        if content is None:
             return
-        number = len(self._lengths)
-        names = {
-            name: [*self._names.get(name, []), (number, len(places))]
-            for name, (places, _) in piece.signals.items()
-        }
+        counts = {name: len(places) for name, (places, _) in content.signals.items()}
+        # A name of its own: another process may be keeping the same Steps, cut elsewhere.
+        piece = self._piece(secrets.token_hex(8), len(content), counts)
         place = asdict(self._tail.place)
         state = {
             "place": {**place, "mark": base64.b64encode(place["mark"]).decode()},
-            "lengths": [*self._lengths, len(piece)],
-            "names": {**self._names, **names},
+            "pieces": [(one.name, one.length, one.counts) for one in (*self._away, piece)],
             "damaged": self._damaged,
         }
-        parts = {_STATE: ("", json.dumps(state).encode())}
-        parts[f"{_STATE}/{number}/{_HEADS}"] = str(len(piece)), _heads(piece).tobytes()
-        for name, (places, values) in piece.signals.items():
-            content = _packed(places, values, len(piece))
-            parts[f"{_STATE}/{number}/{name}"] = str(len(piece)), content
+        parts = {_STATE: ("", json.dumps(state).encode()), **piece.parts(content)}
         if self._kept.put(self._key, parts):
-            self._lengths.append(len(piece))
-            self._names.update(names)
-            self._pieces, self._recent = [], 0
+            self._away.append(piece)
+            self._pieces = []
+
+
+class _File:
+    """The Steps as they stand in the file, read if somebody needs them."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self.was_read = path, False
+
+    @cached_property
+    def columns(self) -> Columns:
+        """All of them."""
+        self.was_read = True
+        steps = StepColumns(self._path)
+        steps.renew()
+        return steps.columns() or piece_of([])
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Some Steps that follow each other, in the cache."""
+
+    kept: Kept
+    run: str
+    name: str
+    begin: int  # among all Steps
+    length: int
+    counts: Mapping[str, int]  # how many values each signal has
+    file: _File  # if they are not there any more
+
+    def heads(self) -> NDArray[np.int64]:
+        """Index, taken and seconds."""
+        part = self._part(_HEADS)
+        if part is None:
+            return _heads(self.file.columns)[:, self.begin : self.begin + self.length]
+        return np.frombuffer(part, dtype=np.int64).reshape(3, -1)
+
+    def signal(self, name: str) -> tuple[Places, Floats]:
+        """Where among these Steps it was measured, and what."""
+        part = self._part(name)
+        if part is not None:
+            return _unpacked(part, self.length)
+        places, values = self.file.columns.signals.get(name, _NOTHING)
+        first, end = np.searchsorted(places, (self.begin, self.begin + self.length))
+        return places[first:end] - np.int32(self.begin), values[first:end]
+
+    def columns(self) -> Columns:
+        """All of it."""
+        indices, takens, seconds = self.heads()
+        signals = {name: self.signal(name) for name in self.counts}
+        return Columns(indices, takens, seconds.view(np.float64), signals)
+
+    def parts(self, content: Columns) -> dict[str, tuple[str, bytes]]:
+        """What is to be kept of it, as the cache takes it."""
+        packed = {_HEADS: _heads(content).tobytes()}
+        for name, (places, values) in content.signals.items():
+            packed[name] = _packed(places, values, self.length)
+        return {f"{_STATE}/{self.name}/{name}": ("", part) for name, part in packed.items()}
+
+    def _part(self, name: str) -> bytes | None:
+        return self.kept.get(self.run, f"{_STATE}/{self.name}/{name}", "")
 
 
 class _Lazy(Chunked):
     """Signals that are loaded when they are asked for, and not held."""
 
-    def __init__(self, steps: KeptSteps, begin: int, recent: Signals) -> None:
-        self._steps, self._begin, self._recent = steps, begin, recent
-        self._known = list(dict.fromkeys([*steps.kept_names(), *recent]))
+    def __init__(self, pieces: Sequence[_Piece], begin: int, recent: Signals) -> None:
+        self._pieces, self._begin, self._recent = pieces, begin, recent
+        names = [name for piece in pieces for name in piece.counts]
+        self._known = list(dict.fromkeys([*names, *recent]))
 
     def __getitem__(self, name: str) -> tuple[Places, Floats]:
         found = list(self.chunks(name))
@@ -204,7 +210,10 @@ class _Lazy(Chunked):
         """What is kept, then what is in memory."""
         if name not in self._known:
             raise KeyError(name)
-        yield from self._steps.kept_signal(name)
+        for piece in self._pieces:
+            if name in piece.counts:
+                places, values = piece.signal(name)
+                yield places + np.int32(piece.begin), values
         if name in self._recent:
             places, values = self._recent[name]
             yield places + np.int32(self._begin), values
@@ -212,7 +221,7 @@ class _Lazy(Chunked):
     def length(self, name: str) -> int:
         """How many values there are."""
         recent = len(self._recent[name][0]) if name in self._recent else 0
-        return self._steps.kept_length(name) + recent
+        return sum(piece.counts.get(name, 0) for piece in self._pieces) + recent
 
     def __contains__(self, name: object) -> bool:
         return name in self._known
@@ -222,6 +231,16 @@ class _Lazy(Chunked):
 
     def __len__(self) -> int:
         return len(self._known)
+
+
+def _together(heads: Sequence[NDArray[np.int64]]) -> tuple[Places, Places, Floats]:
+    """Index, taken and seconds of every Step, in as little memory as they need."""
+    small = all(
+        head[:2].min(initial=0) >= _SMALL.min and head[:2].max(initial=0) <= _SMALL.max
+        for head in heads
+    )
+    whole = np.concatenate([head[:2].astype(np.int32 if small else np.int64) for head in heads], 1)
+    return whole[0], whole[1], np.concatenate([head[2].view(np.float64) for head in heads])
 
 
 def _heads(piece: Columns) -> NDArray[np.int64]:

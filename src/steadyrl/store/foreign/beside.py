@@ -98,10 +98,8 @@ def read_beside(folder: Path, within: Path | None = None) -> Beside:
     `within`: what lies outside of this folder, or is a link that leads out of it, is not read.
     """
     found = Beside()
-    for file, read in _candidates(folder if folder.is_dir() else folder.parent):
+    for file, read in _candidates(folder, within):
         try:
-            if within is not None and not file.resolve().is_relative_to(within.resolve()):
-                continue
             whole = file.suffix != ".zip" and "tfevents" not in file.name
             if whole and file.stat().st_size > _LARGEST:
                 continue
@@ -134,8 +132,25 @@ _HERE = {"args.json": "json", "config.json": "json", "config.yaml": "wandb"}
 _ZOO = {"args.yml": "yaml", "config.yml": "yaml"}
 
 
-def _candidates(folder: Path) -> Iterator[tuple[Path, Callable[[Path], dict[str, Any]]]]:
+def files_beside(folder: Path, within: Path | None = None) -> list[Path]:
+    """Those that `read_beside` would look into."""
+    return [file for file, _ in _candidates(folder, within)]
+
+
+def _candidates(
+    folder: Path, within: Path | None
+) -> Iterator[tuple[Path, Callable[[Path], dict[str, Any]]]]:
     """Files that may hold settings, and how they are read; later ones count more."""
+    home = folder if folder.is_dir() else folder.parent
+    for file, read in _all_candidates(home):
+        try:
+            if within is None or file.resolve().is_relative_to(within.resolve()):
+                yield file, read
+        except (OSError, RuntimeError):  # links without end
+            continue
+
+
+def _all_candidates(folder: Path) -> Iterator[tuple[Path, Callable[[Path], dict[str, Any]]]]:
     inner = [p for p in sorted(folder.iterdir()) if p.is_dir()] if folder.is_dir() else []
     named = [
         p for p in inner if p.name in folder.name
