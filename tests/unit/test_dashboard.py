@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import socket
 import threading
 import time
 import tracemalloc
@@ -27,6 +28,7 @@ from steadyrl.dashboard.folder import DEPTH, Folder
 from steadyrl.dashboard.live import follow_run, steps_added
 from steadyrl.dashboard.looking import Looks
 from steadyrl.dashboard.server import HEADERS, Dashboard
+from steadyrl.dashboard.serving import made
 from steadyrl.judging import open_run
 from steadyrl.store.kept import Kept
 from steadyrl.store.writer import RunWriter
@@ -479,3 +481,18 @@ def test_a_run_that_grew_is_judged_again_while_somebody_looks(tmp_path: Path) ->
     assert fleet.renew() == 0
     with fleet.watched():
         assert fleet.renew() == 1
+
+
+def test_an_address_that_is_none_is_refused_without_a_traceback(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    here = made(tmp_path, 0)
+    thread = threading.Thread(target=here.server.handle_request)
+    thread.start()
+    with socket.create_connection(("127.0.0.1", here.server.server_port), timeout=30) as asking:
+        asking.sendall(b"GET http://[/ HTTP/1.0\r\n\r\n")
+        answer = asking.makefile("rb").read()
+    thread.join()
+    here.server.server_close()
+    assert b" 400 " in answer.splitlines()[0]
+    assert "Traceback" not in capfd.readouterr().err

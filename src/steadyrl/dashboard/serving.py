@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
@@ -27,6 +28,18 @@ class _Quiet(WSGIRequestHandler):
 
     def log(self, type: str, message: str, *args: object) -> None:
         """Requests are nobody's business."""
+
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+        """Not even looked at: what is asked for may be no address."""
+
+    def run_wsgi(self) -> None:
+        """Answer; an address that is none is refused in words, not with a traceback."""
+        try:
+            urlsplit(self.path)
+        except ValueError:
+            self.send_error(400, "no address")
+        else:
+            super().run_wsgi()
 
 
 @dataclass(frozen=True)
