@@ -36,13 +36,16 @@ CASES: dict[str, tuple[Any, str, list[int], dict[str, Any]]] = {
 def main() -> None:
     """Measure and write."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="one short round; keep nothing")
+    parser.add_argument("--json", action="store_true", help="only the last line, as always here")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--calls", type=int, default=2000)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    found = {name: _case(name, arguments.rounds, arguments.calls) for name in CASES}
-    full = arguments.rounds >= 5 and arguments.calls >= 2000
-    conclude("acting", {"microseconds": found}, keep=full)
+    rounds, calls = (1, 200) if arguments.quick else (arguments.rounds, arguments.calls)
+    found = {name: _case(name, rounds, calls) for name in CASES}
+    full = rounds >= 5 and calls >= 2000
+    conclude("acting", {"rounds": rounds, "microseconds": found}, keep=full)
 
 
 def _case(name: str, rounds: int, calls: int) -> dict[str, Any]:
@@ -64,10 +67,10 @@ def _case(name: str, rounds: int, calls: int) -> dict[str, Any]:
         )
     ratios = [b / a for a, b in zip(ours_times, theirs_times, strict=True)]
     return {
-        "ours": statistics.median(ours_times),
-        "sb3": statistics.median(theirs_times),
-        "ratio": statistics.median(ratios),
-        "range": [min(ratios), max(ratios)],
+        "ours": round(statistics.median(ours_times), 1),
+        "sb3": round(statistics.median(theirs_times), 1),
+        "ratio": round(statistics.median(ratios), 2),
+        "ratio_range": [round(min(ratios), 2), round(max(ratios), 2)],
     }
 
 

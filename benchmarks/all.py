@@ -5,7 +5,8 @@
 
 Figures are compared with the kept results (`benchmarks/results`) as they were before. A ratio got
 worse if it lies below the range of the kept one's rounds (or 10 % below it, where no range was
-kept), a time if it is 10 % longer, a difference of scores if it left the kept interval downwards.
+kept), a cost if it lies above its range, a time if it is 10 % longer, a difference of scores if it
+left the kept interval downwards.
 Exit code 1 if a bench failed; getting worse is for people to judge.
 """
 
@@ -23,6 +24,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 SLACK = 0.1  # of a figure whose spread is not known
+SPREADS = {"ratio": "ratio_range", "difference": "interval", "cost": "cost_range"}
 # In order: first what is quick to tell that something is wrong.
 BENCHES: Sequence[tuple[str, tuple[str, ...]]] = (
     ("commands.py", ()),
@@ -37,6 +39,7 @@ BENCHES: Sequence[tuple[str, tuple[str, ...]]] = (
     ("overhead_callback.py", ()),
     ("executor.py", ()),
     ("on_policy.py", ("breakout",)),
+    ("language.py", ()),
     ("learning_ddpg.py", ()),
     ("on_policy.py", ("learning",)),
 )
@@ -107,17 +110,17 @@ def kept_figures(folder: Path) -> dict[str, Figure]:
 
 
 def figures(record: dict[str, Any]) -> Iterator[Figure]:
-    """Ratios, differences of scores and times, wherever they are in a result."""
+    """Ratios, differences of scores, costs and times, wherever they are in a result."""
     yield from _figures(record, str(record["benchmark"]))
 
 
 def _figures(found: Any, name: str) -> Iterator[Figure]:
     if not isinstance(found, dict):
         return
-    for key, spread in (("ratio", "ratio_range"), ("difference", "interval")):
+    for key, spread in SPREADS.items():
         if isinstance(found.get(key), int | float):
             low, high = found.get(spread) or (None, None)
-            yield Figure(f"{name}: {key}", float(found[key]), low, high)
+            yield Figure(f"{name}: {key}", float(found[key]), low, high, key != "cost")
     if isinstance(found.get("seconds"), int | float):
         yield Figure(f"{name}: seconds", float(found["seconds"]), more_is_better=False)
     for key, value in found.items():

@@ -49,8 +49,10 @@ def main() -> None:
         {
             "trials": TRIALS,
             "seconds_per_trial_alone": round(statistics.median(longest), 2),
-            "speed_up_on_two_workers": round(statistics.median(ratios), 3),
-            "speed_ups": [round(ratio, 3) for ratio in ratios],
+            "speed_up_on_two_workers": {
+                "ratio": round(statistics.median(ratios), 3),
+                "ratio_range": [round(min(ratios), 3), round(max(ratios), 3)],
+            },
             "overhead_seconds_per_trial": round(statistics.median(overheads), 2),
         },
         keep=not arguments.quick,

@@ -11,10 +11,13 @@ import argparse
 import statistics
 import sys
 import tempfile
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from common import conclude, run_json
+
+import steadyrl
 
 HERE = Path(__file__).resolve().parent
 # Each side waits for its threads as it does by itself: we set OpenMP's policy, TRL does not.
@@ -30,22 +33,33 @@ CASES: dict[str, list[object]] = {
 def main() -> None:
     """Both sides in turn, for each case."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="tiny model, 1 round; keep nothing")
+    parser.add_argument("--json", action="store_true", help="only the last line")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--updates", type=int, default=4, help="per round; the first is not timed")
+    parser.add_argument("--updates", type=int, default=3, help="per round; the first is not timed")
     parser.add_argument("--only", choices=["tiny", "smollm2"], help="one model only")
     arguments = parser.parse_args()
-    results: dict[str, Any] = {}
+    rounds, only = (1, "tiny") if arguments.quick else (arguments.rounds, arguments.only)
+    results: dict[str, Any] = {"rounds": rounds, "versions": versions()}
     with tempfile.TemporaryDirectory() as scratch:
         for name, settings in CASES.items():
-            if arguments.only and not name.startswith(arguments.only):
+            if only and not name.startswith(only):
                 continue
             model = tiny(Path(scratch)) if name.startswith("tiny") else smollm2()
             if model is None:
                 sys.stderr.write(f"{name}: left out, run `steadyrl language fetch smollm2` first\n")
                 continue
-            results[name] = compared(model, settings, arguments.rounds, arguments.updates)
-            sys.stderr.write(f"{name}: {results[name]}\n")
-    conclude("language", results, keep=arguments.only is None)
+            results[name] = compared(model, settings, rounds, arguments.updates)
+            if not arguments.json:
+                sys.stdout.write(f"{name}: {results[name]}\n")
+                sys.stdout.flush()
+    conclude("language", results, keep=only is None)
+
+
+def versions() -> dict[str, str]:
+    """Ours, the peer's, and what both stand on."""
+    peers = {name: metadata.version(name) for name in ("trl", "transformers", "torch")}
+    return {"steadyrl": steadyrl.__version__, **peers}
 
 
 def compared(model: Path, settings: list[object], rounds: int, updates: int) -> dict[str, Any]:
@@ -71,17 +85,17 @@ def compared(model: Path, settings: list[object], rounds: int, updates: int) -> 
     }
     ratios = [b / a for a, b in zip(seconds["ours"], seconds["trl"], strict=True)]
     return {
-        "seconds": {side: statistics.median(found) for side, found in seconds.items()},
+        "seconds": {side: round(statistics.median(found), 3) for side, found in seconds.items()},
         "tokens_per_completion": {
-            side: statistics.mean(t for round_ in found for t in round_["tokens"])
+            side: round(statistics.mean(t for round_ in found for t in round_["tokens"]), 2)
             for side, found in sides.items()
         },
         "peak_gb": {
-            side: max(round_["peak_bytes"] for round_ in found) / 1e9
+            side: round(max(round_["peak_bytes"] for round_ in found) / 1e9, 2)
             for side, found in sides.items()
         },
-        "ratio": statistics.median(ratios),
-        "ratios": ratios,
+        "ratio": round(statistics.median(ratios), 3),
+        "ratio_range": [round(min(ratios), 3), round(max(ratios), 3)],
     }
 
 

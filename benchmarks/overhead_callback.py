@@ -55,7 +55,10 @@ def main() -> None:
             if not arguments.json:
                 line = f"{kind} round {number + 1}: {alone:.1f} s, watched {watched:.1f} s"
                 sys.stderr.write(line + "\n")
-        results[kind] = {"median": statistics.median(ratios), "ratios": ratios}
+        results[kind] = {
+            "cost": statistics.median(ratios),
+            "cost_range": [min(ratios), max(ratios)],
+        }
     conclude("overhead_callback", {"watched_over_alone": results}, keep=not arguments.quick)
 
 

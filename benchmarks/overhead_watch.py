@@ -34,8 +34,10 @@ def main() -> None:
         sys.stdout.write(f"{found}\n")
     shares = [share for share, _ in found]
     result = {
-        "share_of_run_time": statistics.median(shares),
-        "range": [min(shares), max(shares)],
+        "share_of_run_time": {
+            "cost": statistics.median(shares),
+            "cost_range": [min(shares), max(shares)],
+        },
         "microseconds_per_step": statistics.median(cost for _, cost in found),
         "runs": runs,
         "environment": "Pendulum-v1, batch 64, a Step every 200 environment steps",

@@ -189,7 +189,7 @@ def main() -> None:
             "seconds": seconds,
             "median_seconds": medians,
             "times_faster_than": {
-                reader: {"median": statistics.median(r), "lowest": r[0], "highest": r[-1]}
+                reader: {"ratio": statistics.median(r), "ratio_range": [r[0], r[-1]]}
                 for reader, r in ratios.items()
             },
         },

@@ -39,8 +39,8 @@ def measure(size: int, rounds: int, repeats: int) -> dict[str, Any]:
             }
             for side, results in found.items()
         },
-        "times_as_fast_as_the_faster_peer": round(statistics.median(ratios), 2),
-        "rounds": [round(ratio, 2) for ratio in ratios],
+        "ratio": round(statistics.median(ratios), 2),
+        "ratio_range": [round(min(ratios), 2), round(max(ratios), 2)],
     }
 
 
@@ -48,14 +48,17 @@ def main() -> None:
     """Measure, print and keep."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one short round")
+    parser.add_argument("--json", action="store_true", help="only the last line")
     arguments = parser.parse_args()
     require_peers()
     rounds, repeats = (1, 30) if arguments.quick else (5, 100)
     found = {}
     for size in SIZES:
         found[f"{size:,} items"] = measure(size, rounds, repeats)
-        sys.stderr.write(f"{size:>9,} items: {found[f'{size:,} items']}\n")
-    conclude("replay_speed", found, keep=not arguments.quick)
+        if not arguments.json:
+            sys.stdout.write(f"{size:>9,} items: {found[f'{size:,} items']}\n")
+            sys.stdout.flush()
+    conclude("replay_speed", {"rounds": rounds, **found}, keep=not arguments.quick)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import h5py
 import numpy as np
@@ -198,6 +199,10 @@ def _urls(folder: Path) -> tuple[Case, Read]:
         url = "/" + content.decode("utf-8", errors="replace").lstrip("/")
         if url.startswith("/events/"):
             return None  # a stream that goes on for ever, rightly
+        try:
+            urlsplit(url)
+        except ValueError:
+            return None  # the client cannot send it; a test sends such a one over a socket
         answer = client.get(url, headers={"Host": "127.0.0.1:8700"})
         assert answer.status_code < 500, answer.status
         assert "Content-Security-Policy" in answer.headers

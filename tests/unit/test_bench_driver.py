@@ -31,20 +31,26 @@ RECORD = {
     },
     "ppo CartPole-v1": {"difference": 3.0, "interval": [-1.0, 7.0], "scores": {"ours": [1.0]}},
     "diagnose": {"seconds": 1.2},
+    "watching": {"cost": 0.05, "cost_range": [0.04, 0.06]},
     "machine": {"cores": 2},
 }
 
 
-def test_ratios_differences_and_times_are_found_wherever_they_are(driver: ModuleType) -> None:
+def test_ratios_differences_times_and_costs_are_found_wherever_they_are(driver: ModuleType) -> None:
     found = {figure.name: figure for figure in driver.figures(RECORD)}
     assert list(found) == [
         "speed_x batch 64 sbx: ratio",
         "speed_x ppo CartPole-v1: difference",
         "speed_x diagnose: seconds",
+        "speed_x watching: cost",
     ]
-    first, _, last = found.values()
-    assert (first.value, first.low, first.high) == (1.4, 1.2, 1.6)
-    assert not last.more_is_better
+    ratio, difference, seconds, cost = found.values()
+    assert (ratio.value, ratio.low, ratio.high) == (1.4, 1.2, 1.6)
+    assert (cost.value, cost.low, cost.high) == (0.05, 0.04, 0.06)
+    assert ratio.more_is_better
+    assert difference.more_is_better
+    assert not seconds.more_is_better
+    assert not cost.more_is_better
 
 
 @pytest.mark.parametrize(
@@ -102,3 +108,10 @@ def test_a_bench_that_fails_is_told_and_does_not_hide_the_others(
 def test_every_bench_is_there(driver: ModuleType) -> None:
     for script, _ in driver.BENCHES:
         assert (FILE.parent / script).is_file(), script
+
+
+def test_every_bench_takes_what_the_driver_passes(driver: ModuleType) -> None:
+    for script, _ in driver.BENCHES:
+        text = (FILE.parent / script).read_text(encoding="utf-8")
+        assert '"--json"' in text, script
+        assert '"--quick"' in text, script
