@@ -30,6 +30,13 @@ USUAL = {"learning_rate": 0.003}
 LEAPT = {"bc.nll_max": 10.0, "usual": 0.0}
 SMALL = {"bc.log_std_min": [-9.0, -4.1]}
 DROWNED = {"value.gradient_norm": 300.0, "policy.gradient_norm": 0.01}
+DROWNED_TOGETHER = {"value.loss": 9.1e8, "policy.gradient_norm": 100.0}
+SHARED = {
+    "shared_layers": True,
+    "gradient_clip": 0.5,
+    "value_weight": 0.5,
+    "normalize_advantages": True,
+}
 NORMAL = {"rollout.reward_abs_max": 99.0, "q.bound_ratio": 1.0}
 
 WEIGHED = [
@@ -273,6 +280,16 @@ WEIGHED = [
     Weighed("C255", "D107", {"gradient_clip": 0.5}, 0.91, 2,
             signals={**DROWNED, "value.gradient_norm": [1.0] * 5 + [300.0] * 6}),
     Weighed("C255", "D107", {"gradient_clip": 0.5}, 0.0, 0, signals={"value.gradient_norm": 300.0}),
+    Weighed("C255", "D107", SHARED, 0.91, 2, signals=DROWNED_TOGETHER),
+    Weighed("C255", "D107", {**SHARED, "gradient_clip": None}, 0.0, 0, signals=DROWNED_TOGETHER),
+    Weighed("C255", "D107", {**SHARED, "normalize_advantages": False}, 0.0, 0,
+            signals=DROWNED_TOGETHER),
+    Weighed("C255", "D107", SHARED, 0.0, 0, signals={**DROWNED_TOGETHER, "value.loss": 8.9e8}),
+    Weighed("C255", "D107", {**SHARED, "value_weight": 0.4}, 0.0, 0, signals=DROWNED_TOGETHER),
+    Weighed("C255", "D107", SHARED, 0.0, 0,
+            signals={**DROWNED_TOGETHER, "policy.gradient_norm": 99.0}),
+    Weighed("C255", "D107", SHARED, 0.0, 0, signals={"policy.gradient_norm": 100.0}),
+    Weighed("C255", "D107", SHARED, 0.0, 0, signals={"value.loss": 9.1e8}),
     Weighed("C255", "D107", {"gradient_clip": 0.5}, 0.0, 0, signals={"policy.gradient_norm": 1.0}),
     Weighed("C255", "D107", {"gradient_clip": 0.5, "normalize_rewards": True}, 0.51, 2, 1,
             signals=DROWNED),

@@ -41,8 +41,10 @@ def flat(parameters: Sequence[Tensor]) -> Tensor:
 
 def gradient_norm(gradients: Sequence[Tensor | None]) -> float | None:
     """The length of a gradient that lies in parts."""
-    norms = [gradient.detach().norm() for gradient in gradients if gradient is not None]
-    return float(torch.stack(norms).norm()) if norms else None
+    present = [gradient.detach() for gradient in gradients if gradient is not None]
+    if not present:
+        return None
+    return float(torch.stack(torch._foreach_norm(present)).norm())
 
 
 def observation_signals(rows: Any) -> dict[str, float]:

@@ -240,8 +240,10 @@ class OffPolicyMeter:
             self._weights_before = {n: p.detach().clone() for n, p in actor.named_parameters()}
 
     def _watcher(self, part: str, network: Any) -> Any:
+        parameters = list(network.parameters())
+
         def before_step(*_: Any) -> None:
-            self._note(part, [p.grad for p in network.parameters()])
+            self._note(part, [p.grad for p in parameters])
 
         return before_step
 
