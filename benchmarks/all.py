@@ -1,6 +1,7 @@
 """All benches in their order, and one table: ours against every peer, and what got worse.
 
-    python benchmarks/all.py            about two hours on an idle machine; keeps what it measured
+    python benchmarks/all.py            keeps what it measured; on an idle machine speed takes two
+                                        hours, language and learning perhaps as long again
     python benchmarks/all.py --quick    about ten minutes; keeps nothing
 
 Figures are compared with the kept results (`benchmarks/results`) as they were before. A ratio got
