@@ -67,6 +67,43 @@ def test_a_watched_model_learns_exactly_what_it_would_alone(kind: str, tmp_path:
     assert steps
 
 
+class Maskable(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Every action is allowed."""
+
+    def action_masks(self) -> Any:
+        return np.ones(2, dtype=bool)
+
+
+CONTRIB: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "TRPO": ("MlpPolicy", "CartPole-v1", {"n_steps": 128}),
+    "RecurrentPPO": ("MlpLstmPolicy", "CartPole-v1", {"n_steps": 128, "n_epochs": 1}),
+    "MaskablePPO": ("MlpPolicy", "CartPole-v1", {"n_steps": 128, "n_epochs": 2}),
+    "TQC": ("MlpPolicy", "Pendulum-v1", {"policy_kwargs": dict(SMALL), "batch_size": 32}),
+    "CrossQ": ("MlpPolicy", "Pendulum-v1", {"policy_kwargs": dict(SMALL), "batch_size": 32}),
+    "QRDQN": ("MlpPolicy", "CartPole-v1", {"policy_kwargs": dict(SMALL), "learning_starts": 100}),
+    "ARS": ("LinearPolicy", "CartPole-v1", {"n_delta": 2}),
+}
+
+
+@pytest.mark.parametrize("kind", CONTRIB)
+def test_models_of_contrib_learn_what_they_would_alone(kind: str, tmp_path: Path) -> None:
+    contrib = pytest.importorskip("sb3_contrib")
+    policy, environment, settings = CONTRIB[kind]
+
+    def model() -> Any:
+        env = Maskable(gymnasium.make(environment))
+        return getattr(contrib, kind)(policy, env, seed=0, **settings)
+
+    said: list[str] = []
+    alone, looked_at = model().learn(250), model()
+    callback = SteadyCallback(tmp_path / "run", every=100, say=said.append)
+    looked_at.learn(250, callback=callback)
+    for name, weights in alone.policy.state_dict().items():
+        assert torch.equal(weights, looked_at.policy.state_dict()[name]), name
+    assert not [line for line in said if "error of its own" in line]
+    assert "time.rate" in list(RunReader.open(tmp_path / "run").steps())[-1].signals
+
+
 def test_ppo_is_measured_where_stable_baselines_is_silent(tmp_path: Path) -> None:
     steps = watched(model_of("ppo"), tmp_path / "run", 1024)
     assert [step.taken for step in steps] == [256, 512, 768, 1024]
@@ -79,6 +116,47 @@ def test_ppo_is_measured_where_stable_baselines_is_silent(tmp_path: Path) -> Non
     assert signals["policy.improvement"] > 0.0
     assert signals["rollout.terminated_share"] == 1.0
     assert "setting.entropy_weight" in signals
+
+
+@pytest.mark.parametrize("kind", ["ppo", "dqn"])
+def test_gradients_are_those_before_anyone_clips_them(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lengths: dict[str, list[float]] = {}
+    clip = torch.nn.utils.clip_grad_norm_
+
+    def seen(parameters: Any, *limit: Any) -> Any:
+        parts: dict[str, list[Any]] = {}
+        for name, parameter in model.policy.named_parameters():
+            if parameter.grad is not None:
+                part = "critic" if "q_net" in name else "value" if "value" in name else "policy"
+                parts.setdefault(part, []).append(parameter.grad.flatten())
+        for part, grads in parts.items():
+            lengths.setdefault(part, []).append(float(torch.cat(grads).norm()))
+        return clip(parameters, *limit)
+
+    monkeypatch.setattr(torch.nn.utils, "clip_grad_norm_", seen)
+    model = model_of(kind)
+    steps = watched(model, tmp_path / "run", 256)
+    told = [step.signals for step in steps if any("gradient_norm" in n for n in step.signals)]
+    assert set(lengths) == ({"policy", "value"} if kind == "ppo" else {"critic"})
+    for part, every in lengths.items():
+        if part != "value":
+            highest = max(signals[f"{part}.gradient_norm_max"] for signals in told)
+            assert highest == pytest.approx(max(every))
+        if part != "critic":  # one update, one Step
+            (signals,) = told
+            assert signals[f"{part}.gradient_norm"] == pytest.approx(np.mean(every))
+
+
+def test_trpo_has_gradients_of_its_critic_only(tmp_path: Path) -> None:
+    # Its policy is moved by products with curvatures, whose lengths are no gradient's.
+    contrib = pytest.importorskip("sb3_contrib")
+    model = contrib.TRPO("MlpPolicy", "CartPole-v1", n_steps=256, seed=0)
+    signals = watched(model, tmp_path / "run", 512)[-1].signals
+    assert signals["policy.update_ratio"] > 0.0
+    assert signals["value.gradient_norm"] > 0.0
+    assert "policy.gradient_norm" not in signals
 
 
 def test_the_kl_is_that_of_the_whole_update(tmp_path: Path) -> None:

@@ -143,6 +143,13 @@ def test_what_cannot_be_fitted_is_not_looked_at(seen: Any) -> None:
     assert witness.ask() is None
 
 
+def test_observations_that_change_their_shape_are_not_looked_at() -> None:
+    witness = Witness(2)
+    for number in range(STEPS):
+        witness.add(np.zeros((1, 3 if number == 700 else 2)), [number % 2], [0.0], [False])
+    assert witness.ask() is None
+
+
 def test_a_few_transitions_and_numbers_that_are_none_tell_nothing() -> None:
     assert told(steps=ENOUGH - 1) is None
     witness = Witness(2)

@@ -66,19 +66,22 @@ class Witness:
         """One step of every copy: what was seen before it, done, earned, and whether it ended."""
         if self._blind or self._held >= KEPT:
             return
-        seen, done = np.asarray(observations), np.asarray(actions)
-        done = done.reshape(len(done), -1) if done.ndim else done
-        if not self._fits(seen, done):
+        seen, done = np.array(observations), np.array(actions)  # whose owner may write into them
+        if not (self._like_the_first(seen, done) if self._rows else self._fits(seen, done)):
             self._blind = True
             return
-        earned, ended = np.array(rewards, dtype=np.float64), np.array(over, dtype=bool)
-        self._rows.append((np.array(seen), np.array(done), earned, ended))
+        self._rows.append((seen, done, np.array(rewards), np.array(over)))
         self._held += len(seen)
+
+    def _like_the_first(self, seen: Any, done: Any) -> bool:
+        first, its_action, *_ = self._rows[0]
+        return bool(seen.shape == first.shape and done.shape == its_action.shape)
 
     def _fits(self, seen: Any, done: Any) -> bool:
         vectors = seen.ndim == 2 and seen.dtype.kind == "f" and 0 < seen.shape[1] <= WIDEST
-        width = self._choices or (done.shape[1] if done.ndim == 2 else 0)
-        one = self._choices is None or (done.ndim == 2 and done.shape[1] == 1)
+        numbers = math.prod(done.shape[1:]) if done.ndim else 0  # of one copy's action
+        width = numbers if self._choices is None else self._choices
+        one = self._choices is None or numbers == 1
         return vectors and one and 0 < width <= MOST_ACTIONS and done.dtype.kind in "fiu"
 
     def ask(self) -> Account | None:
@@ -88,9 +91,11 @@ class Witness:
         columns = [np.array(part) for part in zip(*self._rows, strict=True)]
         self._rows, self._held = [], 0
         seen, done, earned, ended = columns
+        earned, ended = earned.astype(float), ended.astype(bool)
+        acts = self._numbers(done.reshape(*ended.shape, -1))
         if not (np.isfinite(seen).all() and np.isfinite(earned).all()):
             return None
-        now, later, acts, rewards = _aligned(seen, self._numbers(done), earned, ended)
+        now, later, acts, rewards = _aligned(seen, acts, earned, ended)
         if len(now) < FEWEST:
             return None
         effects = _effects(now, np.column_stack([later - now, rewards]), acts)

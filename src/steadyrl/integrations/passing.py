@@ -17,12 +17,13 @@ from steadyrl.stability.environment_answers import Examined
 class Passing:
     """Transitions of one environment, whoever chooses its actions."""
 
-    def __init__(self, space: gymnasium.Space[Any]) -> None:
+    def __init__(self, space: gymnasium.Space[Any], *, effects: bool = True) -> None:
+        """Gather what steps in this space of actions do; without `effects` only what is seen."""
         self._first = int(space.start) if isinstance(space, spaces.Discrete) else 0
         choices = int(space.n) if isinstance(space, spaces.Discrete) else None
-        self._witness = Witness(choices)
+        self._witness = Witness(choices) if effects else None
         self._rewards: list[float] = []
-        self._observations: list[Any] = []
+        self.observations: list[Any] = []
         self._lengths: list[int] = []
         self._returns: list[float] = []
         self._terminated: list[float] = []
@@ -38,7 +39,7 @@ class Passing:
     def begin(self, observation: Any) -> None:
         """An episode begins."""
         self._now, self._length, self._return = copied(observation), 0, 0.0
-        self._observations.append(self._now)
+        self.observations.append(self._now)
 
     def add(
         self,
@@ -52,11 +53,11 @@ class Passing:
         """A step has been taken."""
         paid = float(reward)
         before, self._now = self._now, copied(observation)
-        if isinstance(before, np.ndarray):
+        if self._witness is not None and isinstance(before, np.ndarray):
             taken = np.asarray(action)[None] - self._first
             self._witness.add(before[None], taken, [paid], [terminated or truncated])
         self._rewards.append(paid)
-        self._observations.append(self._now)
+        self.observations.append(self._now)
         self._length, self._return = self._length + 1, self._return + paid
         if terminated or truncated:
             self._lengths.append(self._length)
@@ -67,13 +68,13 @@ class Passing:
 
     def examined(self, **more: Any) -> Examined:
         """All of it, as the questions want it; `more` is what else was found out."""
-        told = self._witness.ask()
+        told = self._witness.ask() if self._witness is not None else None
         return Examined(
             rewards=np.array(self._rewards),
             lengths=np.array(self._lengths or [self._length], dtype=np.float64),
             returns=np.array(self._returns or [self._return]),
             terminated=np.array(self._terminated or [0.0]),
-            observations=_matrix(self._observations),
+            observations=_matrix(self.observations),
             effect=told.effect if told else math.nan,
             lag=told.lag if told else math.nan,
             noise=told.noise if told else math.nan,

@@ -39,12 +39,35 @@ def flat(parameters: Sequence[Tensor]) -> Tensor:
     return torch.cat([parameter.detach().reshape(-1) for parameter in parameters])
 
 
-def gradient_norm(gradients: Sequence[Tensor | None]) -> float | None:
-    """The length of a gradient that lies in parts."""
-    present = [gradient.detach() for gradient in gradients if gradient is not None]
-    if not present:
-        return None
-    return float(torch.stack(torch._foreach_norm(present)).norm())
+class Lengths:
+    """How long gradients were; read when asked for, so that no device is waited for before."""
+
+    def __init__(self) -> None:
+        self._lengths: list[Tensor] = []
+
+    def add(self, parameters: Sequence[Tensor]) -> None:
+        """Take the gradients that lie at these parameters now."""
+        present = [p.grad for p in parameters if p.grad is not None]
+        if present:
+            self._lengths.append(
+                torch.linalg.vector_norm(torch.stack(torch._foreach_norm(present)))
+            )
+
+    def take(self) -> list[float]:
+        """One length for each time, and begin afresh."""
+        lengths, self._lengths = self._lengths, []
+        return torch.stack(lengths).tolist() if lengths else []
+
+
+def after_backward(parameter: Tensor, work: Callable[[], None]) -> Any:
+    """Do something at the end of each backward pass that leaves a gradient at a parameter.
+
+    Then all parameters have theirs, and nobody has clipped them yet. A hook at each of them costs
+    a tenth of PPO on CartPole; and one that also fires within autograd.grad breaks TRPO.
+    """
+    queue = torch.autograd.Variable._execution_engine.queue_callback
+    hold: Any = parameter.register_post_accumulate_grad_hook  # not typed
+    return hold(lambda _: queue(work))
 
 
 def observation_signals(rows: Any) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -39,6 +40,7 @@ def new_evaluations(callbacks: Sequence[EvalCallback], seen: dict[int, int]) -> 
     return {}
 
 
+FEW = 64  # numbers of which Python itself is asked faster than NumPy
 GIVEN = (  # what it is called, where learn() holds it, and the signal it would get into
     ("reward", "rewards", "rollout.reward_mean"),
     ("observation", "new_obs", "observation.scale_ratio"),
@@ -49,10 +51,9 @@ def not_finite(local: Mapping[str, Any]) -> tuple[str, str] | None:
     """The first reward or observation of this step that is no finite number: words and signal."""
     for called, name, signal in GIVEN:
         given: Any = local.get(name, ())
-        parts = given.items() if isinstance(given, Mapping) else (("", given),)
+        parts = given.items() if isinstance(given, dict) else (("", given),)
         for part, values in parts:
-            # Whole numbers, such as those of images, are always finite.
-            if getattr(values, "dtype", np.dtype(int)).kind != "f" or np.isfinite(values).all():
+            if _finite(values):
                 continue
             where = np.argwhere(~np.isfinite(values))[0]
             which = f" '{part}'" if part else ""
@@ -60,6 +61,16 @@ def not_finite(local: Mapping[str, Any]) -> tuple[str, str] | None:
             said = f"the {called}{which} of environment {where[0]}{place} is {values[tuple(where)]}"
             return said, signal
     return None
+
+
+def _finite(values: Any) -> bool:
+    """Whether all are finite numbers; asked at every step, so a few are looked at one by one."""
+    # Whole numbers, such as those of images, are always finite.
+    if not isinstance(values, np.ndarray) or values.dtype.kind != "f":
+        return True
+    if values.size <= FEW:
+        return all(map(math.isfinite, values.ravel().tolist()))
+    return bool(np.isfinite(values).all())
 
 
 class Episodes:

@@ -8,6 +8,7 @@ Looking draws samples of its own: the run's random numbers are left as they were
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, TypeGuard, cast
 
 import numpy as np
@@ -15,9 +16,14 @@ import torch
 from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from torch import Tensor
-from torch.autograd.graph import register_multi_grad_hook
 
-from steadyrl.integrations.sb3_common import flat, gradient_norm, observation_signals, unseen
+from steadyrl.integrations.sb3_common import (
+    Lengths,
+    after_backward,
+    flat,
+    observation_signals,
+    unseen,
+)
 from steadyrl.maths.horizon import value_bound
 
 LOOKED_AT = 256  # transitions
@@ -37,20 +43,20 @@ class OffPolicyMeter:
         """Look at a model; `seams` are places of its buffer where learn() began anew."""
         self._model = cast(Any, algorithm)  # their common class declares neither critics nor actor
         self._rng = np.random.default_rng(0)
-        self._norms: dict[str, list[float]] = {"critic": [], "actor": []}
+        self._gradients = {"critic": Lengths(), "actor": Lengths()}
         self._name = next(name for name in CRITICS if hasattr(algorithm, f"{name}_target"))
         self._discrete = self._name != "critic"  # DQN has one network for all actions
         self._hooks: list[Any] = []
         if self._discrete:
             parameters = [p for p in self._online.parameters() if p.requires_grad]
-            self._hooks.append(
-                register_multi_grad_hook(parameters, lambda grads: self._note("critic", grads))
-            )
+            note = partial(self._gradients["critic"].add, parameters)
+            self._hooks.append(after_backward(parameters[-1], note))
         else:
             for part in ("critic", "actor"):
                 # Not a hook on gradients: the actor's loss sends some through the critic too.
                 network = getattr(self._model, part)
-                hook = network.optimizer.register_step_pre_hook(self._watcher(part, network))
+                note = partial(self._gradients[part].add, list(network.parameters()))
+                hook = network.optimizer.register_step_pre_hook(lambda *_, note=note: note())
                 self._hooks.append(hook)
         self._remember()
         self._seams = list(seams)
@@ -78,11 +84,10 @@ class OffPolicyMeter:
         }
         if hasattr(model, "exploration_rate"):
             signals["setting.exploration_rate"] = float(model.exploration_rate)
-        for part, norms in self._norms.items():
-            if norms:
+        for part, gradients in self._gradients.items():
+            if norms := gradients.take():
                 signals[f"{part}.gradient_norm"] = float(np.mean(norms))
                 signals[f"{part}.gradient_norm_max"] = max(norms)
-        self._norms = {"critic": [], "actor": []}
         plain = isinstance(buffer, ReplayBuffer) and not isinstance(buffer.observations, dict)
         if plain and model._n_updates and buffer.size() > 1:
             with unseen(model.policy):
@@ -238,19 +243,6 @@ class OffPolicyMeter:
             actor = self._model.actor
             self._actor_before = flat(list(actor.parameters()))
             self._weights_before = {n: p.detach().clone() for n, p in actor.named_parameters()}
-
-    def _watcher(self, part: str, network: Any) -> Any:
-        parameters = list(network.parameters())
-
-        def before_step(*_: Any) -> None:
-            self._note(part, [p.grad for p in parameters])
-
-        return before_step
-
-    def _note(self, part: str, grads: Sequence[Tensor | None]) -> None:
-        norm = gradient_norm(grads)
-        if norm is not None:
-            self._norms[part].append(norm)
 
 
 def _draws(actor: Any) -> bool:

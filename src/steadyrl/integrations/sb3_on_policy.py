@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,14 @@ from gymnasium import spaces
 from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from torch import Tensor
-from torch.autograd.graph import register_multi_grad_hook
 
-from steadyrl.integrations.sb3_common import flat, gradient_norm, observation_signals, unseen
+from steadyrl.integrations.sb3_common import (
+    Lengths,
+    after_backward,
+    flat,
+    observation_signals,
+    unseen,
+)
 
 LOOKED_AT = 2048  # samples of a rollout on which policies are compared
 QUARTERS = 4  # of the first epoch, at each of which its KL is looked at
@@ -32,12 +38,11 @@ class OnPolicyMeter:
         named = [(name, p) for name, p in model.policy.named_parameters() if p.requires_grad]
         self._value = [p for name, p in named if "value_net" in name]
         self._policy = [p for name, p in named if "value_net" not in name]
-        self._norms: dict[str, list[float]] = {"policy": [], "value": []}
-        self._hooks = [
-            register_multi_grad_hook(self._policy, lambda grads: self._note("policy", grads)),
-            register_multi_grad_hook(self._value, lambda grads: self._note("value", grads)),
-            model.policy.optimizer.register_step_post_hook(self._stepped),
-        ]
+        self._gradients = {"policy": Lengths(), "value": Lengths()}
+        self._hooks: list[Any] = [model.policy.optimizer.register_step_post_hook(self._stepped)]
+        for part, group in (("policy", self._policy), ("value", self._value)):
+            if group:  # the last are those of its own head, whatever layers are shared
+                self._hooks.append(after_backward(group[-1], partial(self._note, part, group)))
         self._steps = 0
         self._first_epoch: list[float] = []
 
@@ -45,7 +50,7 @@ class OnPolicyMeter:
         """Take hold of the samples and of the policy that drew them."""
         self.pending = True
         self._steps, self._first_epoch = 0, []
-        self._norms = {"policy": [], "value": []}  # one update's, so that nothing piles up
+        self._gradients = {"policy": Lengths(), "value": Lengths()}  # nothing piles up
         self._before = {"policy": flat(self._policy), "value": flat(self._value)}
         self._signals: dict[str, float] = {}
         if not self.plain:
@@ -76,7 +81,7 @@ class OnPolicyMeter:
         self.pending = False
         signals = dict(self._signals)
         for part, group in (("policy", self._policy), ("value", self._value)):
-            norms, before = self._norms[part], self._before[part]
+            norms, before = self._gradients[part].take(), self._before[part]
             if norms:
                 signals[f"{part}.gradient_norm"] = float(np.mean(norms))
             if norms and part == "policy":
@@ -115,12 +120,9 @@ class OnPolicyMeter:
         if self.pending and self.plain and self._steps in self._looks:
             self._first_epoch.append(_kl(self._log_ratio()))
 
-    def _note(self, part: str, grads: Sequence[Tensor | None]) -> None:
-        if not self.pending:
-            return
-        norm = gradient_norm(grads)
-        if norm is not None:
-            self._norms[part].append(norm)
+    def _note(self, part: str, group: Sequence[Tensor]) -> None:
+        if self.pending:
+            self._gradients[part].add(group)
 
     def _log_ratio(self) -> Tensor:
         observations, _, old, _ = self._samples

@@ -29,8 +29,7 @@ class World:
         normalized = model.get_vec_normalize_env() is not None  # then they are not the world's own
         vectors = isinstance(space, spaces.Box) and len(space.shape) == 1
         self._model, self._space = model, space if vectors and not normalized else None
-        self._passing: Passing | None = Passing(model.action_space)
-        self._outside = ""
+        self._passing: Passing | None = Passing(model.action_space, effects=False)
         self._begun = False
 
     def add(self, local: Mapping[str, Any]) -> Iterator[Concern]:
@@ -44,7 +43,8 @@ class World:
         self._take(passing, local, rewards)
         if passing.steps >= LOOKED_AT:
             self._passing = None
-            faults = {"observation-range": self._outside} if self._outside else {}
+            outside = _outside(self._space, np.array(passing.observations))
+            faults = {"observation-range": outside} if outside else {}
             yield from asked(passing.examined(faults=faults), OURS)
 
     def _take(self, passing: Passing, local: Mapping[str, Any], rewards: Any) -> None:
@@ -54,18 +54,15 @@ class World:
         cut = done and bool(info.get("TimeLimit.truncated", False))
         actions = local.get("clipped_actions", local.get("actions"))
         passing.add(np.asarray(actions)[0], rewards[0], last, done and not cut, cut)
-        space = self._space
-        if space is not None and not self._outside and not space.contains(last):
-            self._outside = _told(space, last)
         if done:
             passing.begin(seen)
 
 
-def _told(space: spaces.Box, seen: Any) -> str:
-    """Which component is out of its space; nothing if only the type differs, or it is no number."""
-    wrong = np.flatnonzero((seen < space.low) | (seen > space.high))
+def _outside(space: spaces.Box, seen: Any) -> str:
+    """The first component that was out of its space; nothing if it is no number."""
+    wrong = np.argwhere((seen < space.low) | (seen > space.high))
     if not len(wrong):
         return ""
-    at = int(wrong[0])
+    row, at = wrong[0]
     bounds = f"[{space.low[at]:g}, {space.high[at]:g}]"
-    return f"component {at} of the observation is {seen[at]:g}, outside {bounds}"
+    return f"component {at} of the observation is {seen[row, at]:g}, outside {bounds}"
