@@ -13,7 +13,7 @@ from steadyrl.core.traits import ENV_STEPS
 from steadyrl.stability.blocks import MOST, Blocks
 from steadyrl.stability.course import FEWEST, Course
 from steadyrl.stability.detectors import DEFAULT
-from steadyrl.stability.score import score_of
+from steadyrl.stability.score import few_episodes, score_of
 from steadyrl.stability.standing import learned, passed, standing
 from steadyrl.stability.window import EPISODES, TRAINING_RETURN, Window
 from tests.rules.traces import trace_of
@@ -98,6 +98,25 @@ def test_a_constant_return_is_not_learning_and_a_few_values_tell_nothing() -> No
     assert course_of([-50.0] * 300).learned == "no"
     assert course_of([1.0, 2.0, 3.0]).learned == "cannot tell"
     assert course_of(list(map(float, range(FEWEST)))).learned == "yes"
+
+
+@pytest.mark.parametrize("value", [-1067.534324, 0.1, 1e8 / 3])
+def test_means_of_equal_values_have_neither_gained_nor_lost(value: float) -> None:
+    course = course_of([value] * 17)
+    assert np.isnan(course.kept)
+    assert not course.fell
+    assert not course.dips
+
+
+def test_rows_that_repeat_the_mean_of_an_episode_or_two_tell_nothing() -> None:
+    rows = {"rollout__return_mean": [-1000.0] * 20 + [-900.0] * 20}
+    few = window_of(**rows, rollout__length_mean=[200.0] * 40)  # 400 steps
+    assert few_episodes(few)
+    assert learned(few) == "cannot tell"
+    many = window_of(**rows, rollout__length_mean=[20.0] * 40)
+    assert not few_episodes(many)
+    updates = window_of(rollout__return_mean=level(0.0, 40), rollout__length_mean=[200.0] * 40)
+    assert not few_episodes(updates)
 
 
 def test_a_return_below_its_beginning_is_not_learning() -> None:

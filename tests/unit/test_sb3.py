@@ -104,6 +104,59 @@ def test_models_of_contrib_learn_what_they_would_alone(kind: str, tmp_path: Path
     assert "time.rate" in list(RunReader.open(tmp_path / "run").steps())[-1].signals
 
 
+class Guessing(gymnasium.Env[Any, Any]):
+    """Any spaces; nothing in it can be learned."""
+
+    def __init__(self, seen: gymnasium.Space[Any], done: gymnasium.Space[Any]) -> None:
+        self.observation_space, self.action_space = seen, done
+        self.observation_space.seed(0)
+        self.taken = 0
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        super().reset(seed=seed)
+        return self.observation_space.sample(), {}
+
+    def step(self, action: Any) -> Any:
+        self.taken += 1
+        return self.observation_space.sample(), 1.0, self.taken % 10 == 0, False, {}
+
+
+VECTOR = gymnasium.spaces.Box(-1.0, 1.0, (3,), np.float32)
+CHOICES = gymnasium.spaces.Discrete(3)
+
+
+@pytest.mark.parametrize(
+    ("seen", "done"),
+    [
+        (VECTOR, gymnasium.spaces.MultiBinary(4)),
+        (VECTOR, gymnasium.spaces.MultiDiscrete([3, 2])),
+        (gymnasium.spaces.Dict({"a": VECTOR, "b": CHOICES}), CHOICES),
+        (gymnasium.spaces.Box(-1.0, 1.0, (3, 4), np.float64), VECTOR),
+        (gymnasium.spaces.MultiBinary(5), CHOICES),
+    ],
+)
+def test_models_of_any_space_are_watched_to_the_end(
+    seen: gymnasium.Space[Any], done: gymnasium.Space[Any], tmp_path: Path
+) -> None:
+    said: list[str] = []
+    policy = "MultiInputPolicy" if isinstance(seen, gymnasium.spaces.Dict) else "MlpPolicy"
+    model = PPO(policy, Guessing(seen, done), n_steps=64, n_epochs=1, seed=0)
+    model.learn(128, callback=SteadyCallback(tmp_path / "run", say=said.append))
+    assert not [line for line in said if "error of its own" in line]
+    last = list(RunReader.open(tmp_path / "run").steps())[-1]
+    assert last.taken == 128
+    assert last.signals["policy.update_ratio"] > 0.0
+
+
+def test_one_episode_is_neither_a_collapse_nor_a_standstill(tmp_path: Path) -> None:
+    model = model_of("sac")
+    callback = SteadyCallback(tmp_path / "run", say=lambda _: None)
+    model.learn(300, callback=callback)
+    verdict = judge(tmp_path / "run")
+    assert not {"D009", "D011"} & {finding.rule for finding in verdict.findings}
+    assert verdict.standing.learned == "cannot tell"
+
+
 def test_ppo_is_measured_where_stable_baselines_is_silent(tmp_path: Path) -> None:
     steps = watched(model_of("ppo"), tmp_path / "run", 1024)
     assert [step.taken for step in steps] == [256, 512, 768, 1024]

@@ -138,7 +138,7 @@ class OnPolicyMeter:
         return float((-log_prob if entropy is None else entropy).mean())
 
     def _actions(self) -> Tensor:
-        actions = self._samples[1]
+        actions = self._samples[1].float()  # as the model's own update is given them
         discrete = isinstance(self._model.action_space, spaces.Discrete)
         return actions.long().flatten() if discrete else actions
 

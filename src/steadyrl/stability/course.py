@@ -34,6 +34,7 @@ TURNS_BACK = (
     -0.2
 )  # correlation of neighbouring differences: above it values are no independent ones
 LOST = 0.5  # of the gain so far: deeper is a dip
+ROUNDING = 1e-9  # of the largest mean: means of equal numbers differ by less
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,8 @@ class Course:
         little from their neighbours and yet wander.
         """
         count = len(self.means)
-        wander = _wander(self.means, self.independent)
+        rounding = ROUNDING * float(np.abs(self.means).max(initial=0.0))
+        wander = max(_wander(self.means, self.independent), rounding)
         if float(self.sizes[0]) < 2:
             return np.full(count, wander)
         pairs = np.maximum(self.sizes - 1, 1)

@@ -34,6 +34,17 @@ def score_of(window: Window) -> str | None:
     return next(iter(enough), None) or max(counts, key=lambda name: counts[name], default=None)
 
 
+def few_episodes(window: Window) -> bool:
+    """Whether the running mean, however many rows of it there are, is of hardly any episodes.
+
+    By its values as well: where rows are counted in updates, episodes cannot be counted so.
+    """
+    length, course = window.first("rollout.length_mean"), window.course(TRAINING_RETURN)
+    if window.step is None or course is None or not window.step.taken < FEWEST * length:
+        return False
+    return len(np.unique(course.means)) < FEWEST
+
+
 def called(window: Window, name: str) -> str:
     """What people call an evaluation signal."""
     if name in (TRAINING_RETURN, EPISODES):

@@ -12,7 +12,7 @@ from steadyrl.core.records import Finding, number_to_json
 from steadyrl.stability.course import FEWEST, Course, Dip, Learned
 from steadyrl.stability.rewards import CLEARLY, accuracy_gained
 from steadyrl.stability.rules import Detector
-from steadyrl.stability.score import called, score_of
+from steadyrl.stability.score import called, few_episodes, score_of
 from steadyrl.stability.window import SCORES, TRAINING_RETURN, Window
 
 if TYPE_CHECKING:
@@ -111,6 +111,8 @@ def _answer(window: Window, name: str, course: Course) -> Learned:
     """A course's own answer, unless it is a running mean of hardly more episodes than it spans."""
     length = window.first("rollout.length_mean")
     running = name in (TRAINING_RETURN, "rollout.success_rate") and not window.has_any("language.")
+    if running and few_episodes(window):
+        return "cannot tell"
     if not running or course.learned != "yes" or not window.step:
         return course.learned
     if length > 0:

@@ -10,7 +10,14 @@ from steadyrl.core.numbers import amount
 from steadyrl.maths.robust import median, trend
 from steadyrl.stability.rewards import has_risen, is_solved
 from steadyrl.stability.rules import Detector, Sighting
-from steadyrl.stability.score import called, evaluation_noise, objective, returns_of, score_of
+from steadyrl.stability.score import (
+    called,
+    evaluation_noise,
+    few_episodes,
+    objective,
+    returns_of,
+    score_of,
+)
 from steadyrl.stability.standing import learned
 from steadyrl.stability.window import TRAINING_RETURN, Window
 
@@ -62,7 +69,7 @@ def _stands_still(window: Window, name: str, limits: Mapping[str, float]) -> Sig
     """No evaluation above the first ones by more than their noise, and no upward trend."""
     returns = returns_of(window, name)
     needed = "episode_means" if name == TRAINING_RETURN else "evaluations"
-    if len(returns) < limits[needed]:
+    if len(returns) < limits[needed] or (name == TRAINING_RETURN and few_episodes(window)):
         return None
     start = median(returns[:2])
     noise = evaluation_noise(window, name) + 1e-9 * abs(start)

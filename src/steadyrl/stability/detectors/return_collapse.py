@@ -12,7 +12,14 @@ from steadyrl.stability.bands import Band
 from steadyrl.stability.course import FEWEST
 from steadyrl.stability.rewards import RIGHT, start_accuracy
 from steadyrl.stability.rules import Detector, Sighting
-from steadyrl.stability.score import called, evaluation_noise, objective, returns_of, score_of
+from steadyrl.stability.score import (
+    called,
+    evaluation_noise,
+    few_episodes,
+    objective,
+    returns_of,
+    score_of,
+)
 from steadyrl.stability.window import EPISODES, TRAINING_RETURN, Floats, Window
 
 
@@ -75,7 +82,7 @@ def _of_episodes(window: Window, limits: Mapping[str, float]) -> Sighting | None
     recent, many = int(limits["evaluations"]), int(limits["severe_evaluations"])
     if course is None or len(course.means) < limits["episode_means"]:
         return None
-    if window.progress < limits["first_wiggles"]:
+    if window.progress < limits["first_wiggles"] or few_episodes(window):
         return None
     gained, error = course.best - course.start, float(course.errors.max())
     if not gained > limits["gain_over_error"] * error:
@@ -95,6 +102,8 @@ def _at_the_end(window: Window, limits: Mapping[str, float]) -> Sighting | None:
     for name in dict.fromkeys((judged_by, EPISODES, TRAINING_RETURN)):
         course = window.course(name) if name else None
         if name is None or course is None or course.values < FEWEST:
+            continue
+        if name == TRAINING_RETURN and few_episodes(window):
             continue
         if course.kept < 1.0 - limits["lost"]:
             # Evaluations that hold while training episodes fall are worth a warning.
