@@ -199,12 +199,12 @@ class SteadyCallback(BaseCallback):
         self._episodes.add(self.locals)
         for concern in self._world.add(self.locals):
             self.watch.remark(self.model.num_timesteps, concern)
-        if isinstance(self._meter, OnPolicyMeter):
-            return  # what an update logs is read where it ends
-        self._logged |= train_values(self.model)  # another callback may empty the logger
+        in_rollouts = isinstance(self._meter, OnPolicyMeter)  # its Steps are where updates end
+        if not in_rollouts:
+            self._logged |= train_values(self.model)  # another callback may empty the logger
         if isinstance(self._meter, OffPolicyMeter):
             self._meter.add(self.locals)
-        if self._due:
+        if self._due and not in_rollouts:
             self._step()
         elif self.model.num_timesteps - self._told_at >= self._between:
             self._tell_episodes()
