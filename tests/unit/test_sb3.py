@@ -59,9 +59,9 @@ def watched(model: Any, path: Path, steps: int, **options: Any) -> list[Step]:
 
 @pytest.mark.parametrize("kind", ["ppo", "a2c", "ddpg", "sac", "dqn"])
 def test_a_watched_model_learns_exactly_what_it_would_alone(kind: str, tmp_path: Path) -> None:
-    alone = model_of(kind).learn(600)
+    alone = model_of(kind).learn(300)
     model = model_of(kind)
-    steps = watched(model, tmp_path / "run", 600)
+    steps = watched(model, tmp_path / "run", 300)
     for name, weights in alone.policy.state_dict().items():
         assert torch.equal(weights, model.policy.state_dict()[name]), name
     assert steps
@@ -76,8 +76,8 @@ class Maskable(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 CONTRIB: dict[str, tuple[str, str, dict[str, Any]]] = {
     "TRPO": ("MlpPolicy", "CartPole-v1", {"n_steps": 128}),
-    "RecurrentPPO": ("MlpLstmPolicy", "CartPole-v1", {"n_steps": 128, "n_epochs": 1}),
-    "MaskablePPO": ("MlpPolicy", "CartPole-v1", {"n_steps": 128, "n_epochs": 2}),
+    "RecurrentPPO": ("MlpLstmPolicy", "CartPole-v1", {"n_steps": 80, "n_epochs": 1}),
+    "MaskablePPO": ("MlpPolicy", "CartPole-v1", {"n_steps": 80, "n_epochs": 2}),
     "TQC": ("MlpPolicy", "Pendulum-v1", {"policy_kwargs": dict(SMALL), "batch_size": 32}),
     "CrossQ": ("MlpPolicy", "Pendulum-v1", {"policy_kwargs": dict(SMALL), "batch_size": 32}),
     "QRDQN": ("MlpPolicy", "CartPole-v1", {"policy_kwargs": dict(SMALL), "learning_starts": 100}),
@@ -95,9 +95,9 @@ def test_models_of_contrib_learn_what_they_would_alone(kind: str, tmp_path: Path
         return getattr(contrib, kind)(policy, env, seed=0, **settings)
 
     said: list[str] = []
-    alone, looked_at = model().learn(250), model()
+    alone, looked_at = model().learn(160), model()
     callback = SteadyCallback(tmp_path / "run", every=100, say=said.append)
-    looked_at.learn(250, callback=callback)
+    looked_at.learn(160, callback=callback)
     for name, weights in alone.policy.state_dict().items():
         assert torch.equal(weights, looked_at.policy.state_dict()[name]), name
     assert not [line for line in said if "error of its own" in line]
