@@ -96,7 +96,7 @@ def test_models_of_contrib_learn_what_they_would_alone(kind: str, tmp_path: Path
 
     said: list[str] = []
     alone, looked_at = model().learn(160), model()
-    callback = SteadyCallback(tmp_path / "run", every=100, say=said.append)
+    callback = SteadyCallback(tmp_path / "run", every=40, say=said.append)
     looked_at.learn(160, callback=callback)
     for name, weights in alone.policy.state_dict().items():
         assert torch.equal(weights, looked_at.policy.state_dict()[name]), name
@@ -197,10 +197,10 @@ def test_gradients_are_those_before_anyone_clips_them(
     for part, every in lengths.items():
         if part != "value":
             highest = max(signals[f"{part}.gradient_norm_max"] for signals in told)
-            assert highest == pytest.approx(max(every))
+            assert highest == pytest.approx(max(every), rel=1e-4)
         if part != "critic":  # one update, one Step
             (signals,) = told
-            assert signals[f"{part}.gradient_norm"] == pytest.approx(np.mean(every))
+            assert signals[f"{part}.gradient_norm"] == pytest.approx(np.mean(every), rel=1e-4)
 
 
 def test_trpo_has_gradients_of_its_critic_only(tmp_path: Path) -> None:
@@ -497,6 +497,29 @@ def test_an_error_of_our_own_does_not_stop_the_model(
     model.learn(600, callback=SteadyCallback(tmp_path / "run", every=200, say=said.append))
     assert model.num_timesteps == 600
     assert sum("error of its own" in line for line in said) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "broken"),
+    [
+        ("ppo", "sb3_common.Lengths.add"),
+        ("dqn", "sb3_common.Lengths.add"),
+        ("ddpg", "sb3_common.Lengths.add"),
+        ("ppo", "sb3_on_policy._kl"),
+    ],
+)
+def test_an_error_within_the_models_own_update_does_not_stop_it(
+    kind: str, broken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(f"steadyrl.integrations.{broken}", lambda *_: 1 / 0)
+    alone, model = model_of(kind).learn(256), model_of(kind)
+    model.learn(256, callback=SteadyCallback(tmp_path / "run", every=100, say=said.append))
+    for name, weights in alone.policy.state_dict().items():
+        assert torch.equal(weights, model.policy.state_dict()[name]), name
+    assert sum("error of its own" in line for line in said) == 1
+    if kind == "ppo":  # and its hooks are gone
+        assert not model.policy.optimizer._optimizer_step_post_hooks
 
 
 def test_an_evaluation_that_empties_the_logger_takes_nothing_away(tmp_path: Path) -> None:

@@ -115,12 +115,12 @@ class SteadyCallback(BaseCallback):
         """The closest look there is for this kind of model; none for one that is not known."""
         model = self.model
         if isinstance(model, OnPolicyAlgorithm):
-            return OnPolicyMeter(model)
+            return OnPolicyMeter(model, self._safely)
         if can_be_looked_into(model):
             buffer = model.replay_buffer
             if buffer is not None:
                 self._seams.append((buffer.pos - 1) % buffer.buffer_size)
-            return OffPolicyMeter(model, self._seams)
+            return OffPolicyMeter(model, self._safely, self._seams)
         return None
 
     def _on_training_start(self) -> None:
@@ -130,8 +130,7 @@ class SteadyCallback(BaseCallback):
         model = self.model
         table = load_table("sb3")
         total = int(self.locals.get("total_timesteps", 0))
-        if self._meter is not None:  # of a learn() that was broken off
-            self._meter.close()
+        self._let_go()  # of a learn() that was broken off
         self._stopping = self._poisoned = False
         self._meter = self._new_meter()
         names = [type(model).__name__, *(parent.__name__ for parent in type(model).__mro__)]
@@ -165,15 +164,17 @@ class SteadyCallback(BaseCallback):
         )
 
     def _safely(self, work: Callable[[], None]) -> None:
-        """Watching never takes the training down: after an error of its own it looks away."""
+        """Watching never takes the training down: after an error of its own it looks away.
+
+        Its hooks come through here too, so that they do nothing from then on; to take one away
+        while it runs would be an error of torch's.
+        """
         if self._broken or (self._watch is not None and self._watch.broken):
             return
         try:
             work()
         except Exception as error:  # the training matters more than its record
             self._broken = True
-            if self._meter is not None:
-                self._meter.close()
             kind = type(error).__name__
             self._tell(f"watching has ended with an error of its own ({kind}: {error})")
             if self._watch is not None:
@@ -227,15 +228,18 @@ class SteadyCallback(BaseCallback):
 
     def _on_training_end(self) -> None:
         self._safely(self._finish)
+        self._let_go()
+
+    def _let_go(self) -> None:
+        if self._meter is not None:
+            self._meter.close()
+            self._meter = None
 
     def _finish(self) -> None:
         if isinstance(self._meter, OnPolicyMeter):
             self._update_over()
         elif self.model.num_timesteps > self._at:
             self._step()
-        if self._meter is not None:
-            self._meter.close()
-            self._meter = None
         severe = [finding for finding in self.watch.findings if finding.alarming]
         worst = severe[0] if severe else None
         stopped = f"{worst.rule} {worst.name}: {worst.message}" if worst and self._stopping else ""

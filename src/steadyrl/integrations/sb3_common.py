@@ -39,6 +39,9 @@ def flat(parameters: Sequence[Tensor]) -> Tensor:
     return torch.cat([parameter.detach().reshape(-1) for parameter in parameters])
 
 
+Guard = Callable[[Callable[[], None]], None]  # does something whose errors stay ours
+
+
 class Lengths:
     """How long gradients were; read when asked for, so that no device is waited for before."""
 

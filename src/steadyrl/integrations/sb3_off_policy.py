@@ -18,6 +18,7 @@ from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from torch import Tensor
 
 from steadyrl.integrations.sb3_common import (
+    Guard,
     Lengths,
     after_backward,
     flat,
@@ -39,8 +40,11 @@ def can_be_looked_into(model: Any) -> TypeGuard[OffPolicyAlgorithm]:
 class OffPolicyMeter:
     """Looks at the networks once per Step, and at every gradient on its way."""
 
-    def __init__(self, algorithm: OffPolicyAlgorithm, seams: Sequence[int] = ()) -> None:
-        """Look at a model; `seams` are places of its buffer where learn() began anew."""
+    def __init__(self, algorithm: OffPolicyAlgorithm, guard: Guard, seams: Sequence[int]) -> None:
+        """Look at a model; whatever happens within its own update goes through `guard`.
+
+        `seams` are places of its buffer where learn() began anew.
+        """
         self._model = cast(Any, algorithm)  # their common class declares neither critics nor actor
         self._rng = np.random.default_rng(0)
         self._gradients = {"critic": Lengths(), "actor": Lengths()}
@@ -49,13 +53,14 @@ class OffPolicyMeter:
         self._hooks: list[Any] = []
         if self._discrete:
             parameters = [p for p in self._online.parameters() if p.requires_grad]
-            note = partial(self._gradients["critic"].add, parameters)
+            note = partial(guard, partial(self._gradients["critic"].add, parameters))
             self._hooks.append(after_backward(parameters[-1], note))
         else:
             for part in ("critic", "actor"):
                 # Not a hook on gradients: the actor's loss sends some through the critic too.
                 network = getattr(self._model, part)
-                note = partial(self._gradients[part].add, list(network.parameters()))
+                add = partial(self._gradients[part].add, list(network.parameters()))
+                note = partial(guard, add)
                 hook = network.optimizer.register_step_pre_hook(lambda *_, note=note: note())
                 self._hooks.append(hook)
         self._remember()

@@ -15,6 +15,7 @@ from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from torch import Tensor
 
 from steadyrl.integrations.sb3_common import (
+    Guard,
     Lengths,
     after_backward,
     flat,
@@ -30,7 +31,8 @@ CLAMP = 20.0  # nats; beyond it a ratio is out of every range anyway
 class OnPolicyMeter:
     """Keeps a rollout's samples until the update is over, and compares before with after."""
 
-    def __init__(self, model: OnPolicyAlgorithm) -> None:
+    def __init__(self, model: OnPolicyAlgorithm, guard: Guard) -> None:
+        """Look at a model; whatever happens within its own update goes through `guard`."""
         self._model = model
         self.pending = False  # a rollout was collected, and its update is not measured yet
         # Other buffers (masks, recurrent states) need other calls: then less is measured.
@@ -39,10 +41,12 @@ class OnPolicyMeter:
         self._value = [p for name, p in named if "value_net" in name]
         self._policy = [p for name, p in named if "value_net" not in name]
         self._gradients = {"policy": Lengths(), "value": Lengths()}
-        self._hooks: list[Any] = [model.policy.optimizer.register_step_post_hook(self._stepped)]
+        stepped = model.policy.optimizer.register_step_post_hook(lambda *_: guard(self._stepped))
+        self._hooks: list[Any] = [stepped]
         for part, group in (("policy", self._policy), ("value", self._value)):
             if group:  # the last are those of its own head, whatever layers are shared
-                self._hooks.append(after_backward(group[-1], partial(self._note, part, group)))
+                note = partial(guard, partial(self._note, part, group))
+                self._hooks.append(after_backward(group[-1], note))
         self._steps = 0
         self._first_epoch: list[float] = []
 
@@ -115,7 +119,7 @@ class OnPolicyMeter:
             signals["policy.entropy_share"] = self._entropy() / math.log(float(space.n))
         return signals
 
-    def _stepped(self, *_: Any) -> None:
+    def _stepped(self) -> None:
         self._steps += 1
         if self.pending and self.plain and self._steps in self._looks:
             self._first_epoch.append(_kl(self._log_ratio()))
