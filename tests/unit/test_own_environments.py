@@ -202,6 +202,30 @@ class Given(Countdown):
     """Something that can be imported."""
 
 
+class Seen(Countdown):
+    """With another observation space."""
+
+    def __init__(self, space: Any) -> None:
+        super().__init__(3)
+        self.observation_space = space
+
+
+@pytest.mark.parametrize(
+    ("space", "told"),
+    [
+        (spaces.Sequence(spaces.Discrete(3)), "cannot be made an array of fixed size"),
+        (spaces.Box(-1.0, 1.0, (0,)), "holds no number"),
+        (spaces.OneOf([spaces.Discrete(2), spaces.Discrete(3)]), "a checkpoint cannot describe"),
+    ],
+    ids=["no size", "empty", "one of several"],
+)
+def test_observations_that_nothing_can_be_learned_from_are_refused_at_once(
+    space: Any, told: str, tmp_path: Path
+) -> None:
+    with pytest.raises(EnvironmentFault, match=told):
+        steadyrl.train(_config(), tmp_path / "run", environment=lambda: Seen(space))
+
+
 def test_a_class_a_factory_or_an_object_can_be_handed_over(tmp_path: Path) -> None:
     class Local(Countdown):
         """Something that cannot."""

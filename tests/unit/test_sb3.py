@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from stable_baselines3 import A2C, DDPG, DQN, PPO, SAC
-from stable_baselines3.common.callbacks import CallbackList, EvalCallback
+from stable_baselines3.common.callbacks import CallbackList, EvalCallback, EveryNTimesteps
 from stable_baselines3.common.logger import configure
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.noise import NormalActionNoise
@@ -155,6 +155,24 @@ def test_one_episode_is_neither_a_collapse_nor_a_standstill(tmp_path: Path) -> N
     verdict = judge(tmp_path / "run")
     assert not {"D009", "D011"} & {finding.rule for finding in verdict.findings}
     assert verdict.standing.learned == "cannot tell"
+
+
+def test_updates_of_one_sample_are_no_fault_of_the_model(tmp_path: Path) -> None:
+    steps = watched(model_of("a2c", n_steps=1), tmp_path / "run", 600)
+    measured = [step.signals for step in steps if "policy.kl" in step.signals]
+    assert len(measured) > 1
+    assert not any("policy.improvement" in signals for signals in measured)
+    assert "D001" not in {finding.rule for finding in judge(tmp_path / "run").findings}
+
+
+def test_within_a_callback_that_hands_on_few_steps_it_says_how_to_be_passed(tmp_path: Path) -> None:
+    said: list[str] = []
+    callback = SteadyCallback(tmp_path / "run", say=said.append)
+    model_of("ppo").learn(600, callback=EveryNTimesteps(100, callback))
+    assert len(said) == 1
+    assert "EveryNTimesteps hands on few steps and no updates" in said[0]
+    assert "Pass this callback to learn() itself" in said[0]
+    assert not (tmp_path / "run").exists()
 
 
 def test_ppo_is_measured_where_stable_baselines_is_silent(tmp_path: Path) -> None:

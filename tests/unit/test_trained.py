@@ -55,6 +55,7 @@ SPACES: dict[str, spaces.Space[Any]] = {
         {"where": spaces.Box(-1.0, 1.0, (2,), np.float32), "door": spaces.Discrete(3)}
     ),
     "pair": spaces.Tuple([spaces.Discrete(2), spaces.Box(0.0, 1.0, (2,), np.float32)]),
+    "word": spaces.Text(5, min_length=2, charset="abc"),
 }
 gymnasium.register("test/Rooms-v0", entry_point=lambda **settings: Rooms(**settings))
 
@@ -85,6 +86,7 @@ CASES = [
     ("ddpg", "named", "box", {"twin_critics": True}),
     ("ppo", "box", "number", {"normalize_observations": True}),
     ("ppo", "pair", "box", {}),
+    ("ppo", "word", "box", {}),
     ("ppo", "number", "numbers", {}),
     ("ppo", "frame", "switches", {"rollout_length": 8, "total_env_steps": 16}),
     ("ppo", "box", "box", {"shared_layers": True}),

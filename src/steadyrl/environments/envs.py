@@ -23,6 +23,7 @@ from steadyrl.core.run_config import EnvironmentConfig
 from steadyrl.core.seeding import integer_seed
 from steadyrl.environments.backends import Transitions
 from steadyrl.environments.make import make_backend
+from steadyrl.environments.spaces import told, why_unusable
 from steadyrl.maths.finite import all_finite
 
 Array = NDArray[Any]
@@ -53,11 +54,10 @@ class Envs:
     def _begin_all(self) -> None:
         self.spaces = self._backend.spaces
         self.observation_space, self.action_space = self.spaces.seen, self.spaces.action
-        if not isinstance(self.observation_space, Box):
-            raise EnvironmentFault(
-                f"environment '{self.id}' has observation space {self.observation_space}, which "
-                "cannot be made an array of fixed size. Wrap it so that it gives a Box."
-            )
+        why = why_unusable(self.spaces.observation)
+        if why is not None:
+            space = told(self.spaces.observation)
+            raise EnvironmentFault(f"environment '{self.id}' has observation space {space}, {why}")
         self.steps_taken = 0
         self.recent: deque[Episode] = deque(maxlen=100)
         self.finished: list[Episode] = []  # since the caller last emptied it

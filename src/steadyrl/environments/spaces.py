@@ -53,6 +53,20 @@ def as_array_space(space: Space) -> Space:
     return space if is_array_space(space) else utils.flatten_space(space)
 
 
+def why_unusable(space: Space) -> str | None:
+    """Why observations of a space cannot be learned from, as the end of a sentence; None: can."""
+    seen = as_array_space(space)
+    if not isinstance(seen, spaces.Box):
+        return "which cannot be made an array of fixed size. Wrap it so that it gives a Box."
+    if 0 in seen.shape:
+        return "which holds no number. Give the policy something to see, if only a constant."
+    try:
+        space_from(space_record(space))
+    except CheckpointError:  # better now than when the trained policy is to be loaded
+        return "which a checkpoint cannot describe. Wrap it so that it gives a Box."
+    return None
+
+
 def space_record(space: Space) -> dict[str, Any]:
     """A space as arrays and plain values."""
     if isinstance(space, spaces.Box):
@@ -68,7 +82,10 @@ def space_record(space: Space) -> dict[str, Any]:
         return {"kind": "dict", "parts": parts}
     if isinstance(space, spaces.Tuple):
         return {"kind": "tuple", "parts": [space_record(part) for part in space.spaces]}
-    return {"kind": "other", "told": str(space)}
+    if isinstance(space, spaces.Text):
+        least, most = space.min_length, space.max_length
+        return {"kind": "text", "least": least, "most": most, "letters": space.characters}
+    return {"kind": "other", "told": told(space)}
 
 
 def space_from(record: Mapping[str, Any]) -> Space:
@@ -90,4 +107,7 @@ def space_from(record: Mapping[str, Any]) -> Space:
         return spaces.Dict(OrderedDict(named))
     if kind == "tuple":
         return spaces.Tuple([space_from(part) for part in record["parts"]])
+    if kind == "text":
+        least, letters = record["least"], record["letters"]
+        return spaces.Text(record["most"], min_length=least, charset=letters)
     raise CheckpointError(f"a space of kind {record.get('told', kind)!r} cannot be made again.")

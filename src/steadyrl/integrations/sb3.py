@@ -30,7 +30,7 @@ from steadyrl.integrations.about import (
 
 try:
     from stable_baselines3 import __version__ as sb3_version
-    from stable_baselines3.common.callbacks import BaseCallback
+    from stable_baselines3.common.callbacks import BaseCallback, EventCallback
     from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 except ModuleNotFoundError as error:
     raise ImportError(str(missing(error, __name__, "sb3") or error)) from None
@@ -124,6 +124,13 @@ class SteadyCallback(BaseCallback):
         return None
 
     def _on_training_start(self) -> None:
+        within = getattr(self, "parent", None)
+        if isinstance(within, EventCallback):
+            self._broken, name = True, type(within).__name__
+            self._tell(
+                f"nothing is watched: {name} hands on few steps and no updates. Pass this callback "
+                f"to learn() itself: learn(..., callback=[SteadyCallback(...), {name}(...)])"
+            )
         self._safely(self._begin)
 
     def _begin(self) -> None:

@@ -103,13 +103,14 @@ class OnPolicyMeter:
         """The policy after the update against the one that acted."""
         log_ratio = self._log_ratio()
         advantages = self._samples[3]
-        scaled = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
-        gained = ((log_ratio.clamp(-CLAMP, CLAMP).exp() - 1.0) * scaled).mean()
         signals = {
             "policy.kl": _kl(log_ratio),
             "policy.ratio_max": float(log_ratio.abs().max()),
-            "policy.improvement": float(gained),
         }
+        if len(advantages) > 1:  # one sample (A2C with n_steps=1) has no spread to be measured in
+            scaled = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
+            gained = ((log_ratio.clamp(-CLAMP, CLAMP).exp() - 1.0) * scaled).mean()
+            signals["policy.improvement"] = float(gained)
         if self._first_epoch:
             # Before the very first step it is 0.
             mean = sum(self._first_epoch) / (len(self._first_epoch) + 1)

@@ -17,6 +17,7 @@ from steadyrl.algorithms.ddpg.networks import make_actor, make_critic
 from steadyrl.core.errors import ConfigError, EnvironmentFault
 from steadyrl.core.seeding import Generators
 from steadyrl.environments.envs import Envs
+from steadyrl.environments.spaces import told
 from steadyrl.experience.replay import Batch, PrioritisedReplayBuffer, ReplayBuffer
 from steadyrl.maths.normalize import RunningMoments
 from steadyrl.nets.adam import Adam
@@ -155,7 +156,7 @@ def continuous_actions(envs: Envs) -> Box:
     actions = envs.action_space
     if not isinstance(actions, Box) or not np.isfinite([actions.low, actions.high]).all():
         raise EnvironmentFault(
-            f"environment '{envs.id}' has action space {actions}: DDPG needs continuous actions "
-            "with finite bounds (a bounded Box)."
+            f"environment '{envs.id}' has action space {told(actions)}: DDPG needs continuous "
+            "actions with finite bounds (a bounded Box)."
         )
     return actions
