@@ -58,6 +58,23 @@ def test_what_is_no_number_and_what_has_no_meaning_is_said_once(tmp_path: Path) 
     watch.close()
 
 
+class Loss:
+    """As torch makes them, which warns whoever takes one for a number with its graph."""
+
+    def __float__(self) -> float:
+        raise UserWarning("may lead to unexpected behavior")
+
+    def detach(self) -> float:
+        return 0.25
+
+
+def test_a_loss_may_be_handed_over_with_its_graph(tmp_path: Path) -> None:
+    watch = steadyrl.Watch(tmp_path / "run", say=lambda _: None)
+    watch.log(10, {"value.loss": Loss()})
+    watch.close()
+    assert [s.signals["value.loss"] for s in RunReader.open(tmp_path / "run").steps()] == [0.25]
+
+
 def test_a_run_that_is_there_already_is_never_touched(tmp_path: Path) -> None:
     first, second = (_watch(tmp_path / "run", []) for _ in range(2))
     assert (first.path.name, second.path.name) == ("run", "run-2")

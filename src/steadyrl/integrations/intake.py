@@ -28,8 +28,9 @@ class Intake:
         return signals
 
     def _number(self, name: str, value: Any) -> tuple[float] | None:
+        detach = getattr(value, "detach", None)  # a loss as torch made it: a number, with a graph
         try:
-            return (float(value),)
+            return (float(value if detach is None else detach()),)
         except (TypeError, ValueError, RuntimeError, OverflowError):
             self._once(name, f"'{name}' is left out: {type(value).__name__} is no number.")
             return None
