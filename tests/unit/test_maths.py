@@ -41,11 +41,14 @@ def test_passes_equal_autograd(output: Output, rows: int) -> None:
     expected = module(inputs)
     torch.testing.assert_close(outputs, expected.detach())
     direction = torch.randn(rows, 3, generator=torch.Generator().manual_seed(3))
-    input_gradient = network.backward(direction, inputs=True)
+    input_gradient = network.backward(direction, inputs_from=0)
+    of_the_last = network.backward(direction, parameters=False, inputs_from=3)
     expected.backward(direction)
     flat = torch.cat([p.grad.flatten() for p in module.parameters() if p.grad is not None])
     torch.testing.assert_close(network.gradient, flat, rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(input_gradient, inputs.grad, rtol=1e-4, atol=1e-6)
+    assert inputs.grad is not None
+    torch.testing.assert_close(of_the_last, inputs.grad[:, 3:], rtol=1e-4, atol=1e-6)
 
 
 def test_bf16_passes_stay_close_to_fp32() -> None:
@@ -63,7 +66,7 @@ def test_bf16_passes_stay_close_to_fp32() -> None:
 def test_asking_only_for_the_inputs_gradient_leaves_the_weights_gradient_alone() -> None:
     network = DenseNetwork((3, 8, 1), seed=0)
     network.forward(torch.ones(4, 3))
-    network.backward(torch.ones(4, 1), parameters=False, inputs=True)
+    network.backward(torch.ones(4, 1), parameters=False, inputs_from=0)
     assert not network.gradient.any()
 
 
@@ -118,6 +121,24 @@ def test_adam_equals_torch_adam_and_reports_the_norm_before_clipping() -> None:
         if float(gradient.norm()) > 5.0:
             reference.grad.mul_(5.0 / gradient.norm())
         theirs.step()
+    torch.testing.assert_close(network.parameters, reference.detach(), rtol=1e-5, atol=1e-7)
+
+
+def test_adam_forgets_a_gradient_that_stays_away_before_its_moments_become_subnormal() -> None:
+    network = DenseNetwork((2, 4, 1), seed=0)
+    reference = torch.nn.Parameter(network.parameters.clone())
+    theirs, ours = torch.optim.Adam([reference], lr=0.01), Adam(network)
+    slow = []
+    for step in range(1200):
+        network.gradient.fill_(1.0 if step < 5 else 0.0)
+        reference.grad = network.gradient.clone()
+        ours.step(0.01)
+        theirs.step()
+        moments = np.concatenate([ours.state_dict()["mean"], ours.state_dict()["square"]])
+        slow.append(np.sum((moments != 0) & (np.abs(moments) < np.finfo(np.float32).tiny)))
+    assert max(slow) == 0
+    assert not np.any(ours.state_dict()["mean"])  # the mean halves every seven steps
+    assert np.all(ours.state_dict()["square"] > 0)
     torch.testing.assert_close(network.parameters, reference.detach(), rtol=1e-5, atol=1e-7)
 
 

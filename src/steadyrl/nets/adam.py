@@ -11,6 +11,12 @@ from torch import Tensor
 
 from steadyrl.nets.dense import Network, norm
 
+# The moments of a weight that meets no gradient any more (its ReLU is dead) shrink with every step,
+# and below 1e-38, where numbers become subnormal, many processors take ten times as long for them.
+# What is smaller than TINY is forgotten before: EVERY steps of a shrinking mean do not lead there,
+# and beside epsilon it never counted.
+TINY, EVERY = 1e-32, 128
+
 
 class Adam:
     """Adam (Kingma & Ba, 2015) on a network's flat parameters; measures the gradient norm.
@@ -78,6 +84,12 @@ class Adam:
         self._mean.copy_(torch.from_numpy(np.asarray(state["mean"])))
         self._square.copy_(torch.from_numpy(np.asarray(state["square"])))
 
+    def _forget_traces(self) -> None:
+        """Every now and then, before moments become subnormal."""
+        if self._steps % EVERY == 0:
+            for moment in (self._mean, self._square):
+                moment.copy_(torch.hardshrink(moment, TINY))
+
 
 def step_together(optimizers: Sequence[Adam], learning_rate: float) -> None:
     """One step of each along its network's gradient as it stands, in one call for all."""
@@ -97,3 +109,5 @@ def step_together(optimizers: Sequence[Adam], learning_rate: float) -> None:
         amsgrad=False,
         maximize=False,
     )
+    for one in optimizers:
+        one._forget_traces()

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from steadyrl.nets.few_rows import FewRows
 from steadyrl.nets.initial import Gain, orthogonal, uniform
-from steadyrl.nets.products import put_weight_gradient
+from steadyrl.nets.products import input_gradient, put_weight_gradient
 
 Output = Literal["linear", "tanh"]
 Hidden = Literal["relu", "tanh"]
@@ -160,12 +160,13 @@ class DenseNetwork:
         return current.float() if self.precision == "bf16" else current
 
     def backward(
-        self, output_gradient: Tensor, *, parameters: bool = True, inputs: bool = False
+        self, output_gradient: Tensor, *, parameters: bool = True, inputs_from: int | None = None
     ) -> Tensor | None:
         """Gradients for the last `forward`: into `gradient`, and returned for the inputs if asked.
 
-        Pass `parameters=False` where only the inputs' gradient is wanted (the actor's loss seen
-        through the critic): half of the products are then never computed.
+        Pass `parameters=False` where only the gradient of inputs is wanted, `inputs_from` the first
+        of their columns (the actor's loss seen through the critic, by its actions): half of the
+        products are then never computed.
         """
         delta, rows = output_gradient, output_gradient.shape[0]
         activations, deltas = self._activations[rows], self._delta_pairs(rows)
@@ -191,7 +192,9 @@ class DenseNetwork:
             kept = self.extra_gradient.clone()  # not the products' to overwrite
             self.gradient.copy_(self._rounded_gradient)
             self.extra_gradient.copy_(kept)
-        return torch.mm(delta, self._work_layers[0][0]).float() if inputs else None
+        if inputs_from is None:
+            return None
+        return input_gradient(delta, self._work_layers[0][0][:, inputs_from:]).float()
 
     def tangent(self, direction: Tensor) -> Tensor:
         """Derivative of the last `forward`'s outputs along a direction in parameter space."""

@@ -80,10 +80,10 @@ class OwnNetwork:
             return self._outputs(self.module(self._shaped(inputs)))
 
     def backward(
-        self, output_gradient: Tensor, *, parameters: bool = True, inputs: bool = False
+        self, output_gradient: Tensor, *, parameters: bool = True, inputs_from: int | None = None
     ) -> Tensor | None:
         """Gradients for the last `forward`: into `gradient`, and for the inputs if asked."""
-        given = self._inputs.detach()
+        given, inputs = self._inputs.detach(), inputs_from is not None
         if inputs:
             given = given.clone().requires_grad_()
         wanted = [*(self._weights if parameters else ()), *((given,) if inputs else ())]
@@ -96,7 +96,7 @@ class OwnNetwork:
         if parameters:
             for part, gradient in zip(self._split(self.gradient), found, strict=True):
                 part.zero_() if gradient is None else part.copy_(gradient.flatten())
-        return slope
+        return None if slope is None else slope[:, inputs_from:]
 
     def tangent(self, direction: Tensor) -> Tensor:
         """Derivative of the last `forward`'s outputs along a direction in parameter space."""

@@ -10,6 +10,15 @@ from torch import Tensor
 NARROW, LONG = 16, 128
 
 
+def input_gradient(delta: Tensor, weight: Tensor) -> Tensor:
+    """Delta weight, for a weight of few columns (the actions' in a critic).
+
+    Measured as above, 256 rows and 256 units: 6 columns of 23 take 38 µs this way round and 162 the
+    other; all 23 of them take 116, and 393 (an observation of 376) 750 where 17 take 61.
+    """
+    return torch.mm(weight.t(), delta.t()).t()
+
+
 def put_weight_gradient(delta: Tensor, turned: Tensor, below: Tensor, out: Tensor) -> None:
     """Delta' below, into `out`; `turned` is delta'.
 

@@ -155,12 +155,12 @@ def update_critics(
 
 def update_actor(learner: DDPGLearner, batch: Batch, config: DDPGConfig) -> ActorUpdate:
     """Ascend Q(s, pi(s)) through the first critic, whose own weights stay as they are."""
-    rows, critic = batch.rows.shape[0], learner.critics[0]
+    rows, critic, columns = batch.rows.shape[0], learner.critics[0], batch.observations.shape[1]
     actions = learner.actor.forward(batch.observations)
     values = critic.forward(torch.cat((batch.observations, actions), dim=1))
-    slopes = critic.backward(_uphill(rows, values.device), parameters=False, inputs=True)
+    slopes = critic.backward(_uphill(rows, values.device), parameters=False, inputs_from=columns)
     assert slopes is not None
-    learner.actor.backward(slopes[:, batch.observations.shape[1] :])
+    learner.actor.backward(slopes)
     rate = config.learning_rate
     if config.actor_learning_rate is not None:
         rate = config.actor_learning_rate

@@ -64,9 +64,9 @@ def _actor_gradient(learner: DDPGLearner, batch: Batch) -> Floats:
     critic, actor = learner.critics[0], learner.actor
     actions = actor.forward(batch.observations)
     values = critic.forward(torch.cat((batch.observations, actions), dim=1))
-    slopes = critic.backward(
-        torch.full_like(values, -1.0 / len(values)), parameters=False, inputs=True
-    )
+    downhill = torch.full_like(values, -1.0 / len(values))
+    columns = batch.observations.shape[1]
+    slopes = critic.backward(downhill, parameters=False, inputs_from=columns)
     assert slopes is not None
-    actor.backward(slopes[:, batch.observations.shape[1] :])
+    actor.backward(slopes)
     return actor.gradient.double().cpu().numpy()
