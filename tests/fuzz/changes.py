@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Sequence
+from functools import cache
 
 LIES = (
     bytes(8),
@@ -61,12 +62,19 @@ def _change(
 
 def swapped_values(content: bytes, chance: random.Random) -> bytes:
     """Text in which a few values, between separators, are other words: it stays well-formed."""
-    parts = _PARTS.findall(content)
-    places = [i for i, part in enumerate(parts) if part.strip() and part not in _SIGNS]
+    whole, places = _parts_of(content)
+    parts = list(whole)
     for _ in range(chance.choice([1, 1, 2, 5])):
         if places:
             parts[chance.choice(places)] = chance.choice(WORDS).encode()
     return b"".join(parts)
+
+
+@cache
+def _parts_of(content: bytes) -> tuple[list[bytes], list[int]]:
+    """A whole file's parts, and where among them the values are; there are few whole files."""
+    parts = _PARTS.findall(content)
+    return parts, [i for i, part in enumerate(parts) if part.strip() and part not in _SIGNS]
 
 
 _SIGNS = b'{}[],:"\n'

@@ -217,7 +217,7 @@ def test_a_run_of_ours_that_learned_nothing_is_not_called_healthy(
     """Whatever the rule about it, which has limits of its own, says on the way."""
     rule = replace(no_progress.RULE, detect=lambda _window, _limits: None)
     quiet = tuple(rule if r.id == "D011" else r for r in DEFAULT)
-    monkeypatch.setattr("steadyrl.stability.limits.DEFAULT", quiet)
+    monkeypatch.setattr("steadyrl.stability.monitor.detectors_of", lambda _config: quiet)
     returns = [5.0 + i % 3 for i in range(60)]
     still = trace(eval__return_mean=returns, rollout__return_mean=returns)
     verdict = judge(recorded(tmp_path / "run", still))

@@ -138,8 +138,8 @@ def _floats(values: list[Any]) -> Floats:
 def joined(pieces: Sequence[Columns]) -> Columns | None:
     """Pieces that follow each other as one; None if they hold no Step."""
     pieces = [piece for piece in pieces if len(piece)]
-    if not pieces:
-        return None
+    if len(pieces) < 2:
+        return pieces[0] if pieces else None
     begins = np.cumsum([0, *(len(piece) for piece in pieces)]).tolist()
     parts: dict[str, list[tuple[int, Places, Floats]]] = {}
     for begin, piece in zip(begins, pieces, strict=False):

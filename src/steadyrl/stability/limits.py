@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, get_args
 
 from steadyrl.core.choices import Limits
@@ -33,11 +34,16 @@ assert set(SETS) == set(get_args(Limits))
 
 def detectors_of(config: RunConfig | None) -> tuple[Detector, ...]:
     """All rules that are on for a run, with the limits it is held to."""
-    changed = SETS[config.limits if config else "relative"]
+    return _held_to(config.limits if config else "relative")
+
+
+@cache
+def _held_to(name: Limits) -> tuple[Detector, ...]:
+    changed = SETS[name]
+    optional = [rule for rule in OPTIONAL if rule.id in changed]
     return tuple(
         replace(rule, limits={**rule.limits, **changed.get(rule.id, {})})
-        for rule in (*DEFAULT, *OPTIONAL)
-        if rule not in OPTIONAL or rule.id in changed
+        for rule in (*DEFAULT, *optional)
     )
 
 
