@@ -21,7 +21,7 @@ help:
 	@echo "make check        ruff, format, mypy, import directions"
 	@echo "make format       let ruff rewrite"
 	@echo "make vendor       build the viewer's vendored JavaScript and compare it (needs Node)"
-	@echo "make docs         docs/rules.md, and the site in build/site with its links checked"
+	@echo "make docs         docs/rules.md, texts and schemas of the package, and the site in build/site with its links checked"
 	@echo "make bench        all of the following in order and one table, three to four hours; QUICK=1: ten minutes"
 	@echo "make bench-kills  a thousand kills over all that writes; hours"
 	@echo "make bench-faults the fault bench, an hour on two cores; bench-overhead: what watching costs"

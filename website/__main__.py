@@ -8,9 +8,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from steadyrl.stability.explain import rules_page
 from website.checks import broken_links, lost_pages, navigation, requests
 from website.staging import ROOT, hand_written, stage
+from website.written import from_classes
 
 SOURCE = ROOT / "build" / "site-source"
 SITE = ROOT / "build" / "site"
@@ -20,7 +20,8 @@ TOLD = 20  # of what is wrong: the rest is mostly the same again
 
 def main() -> int:
     """The site in build/site; 1 if anything is wrong with it."""
-    (ROOT / "docs" / "rules.md").write_text(rules_page(), "utf-8")
+    for name, text in from_classes().items():
+        (ROOT / name).write_text(text, "utf-8")
     pages = stage(SOURCE)
     shutil.copy(CSS, SOURCE)
     repository = {page: (ROOT / page).read_text("utf-8") for page in hand_written()}

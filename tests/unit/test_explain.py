@@ -8,9 +8,17 @@ from steadyrl.core.errors import ConfigError
 from steadyrl.stability.causes import CAUSES
 from steadyrl.stability.checks import CHECKS
 from steadyrl.stability.detectors import DEFAULT, OPTIONAL
-from steadyrl.stability.explain import Rule, all_rules, explain, find_rule, headline, rules_page
+from steadyrl.stability.explain import (
+    Rule,
+    all_rules,
+    explain,
+    find_rule,
+    headline,
+    texts_of_rules,
+)
 from steadyrl.stability.probes import PROBES
 from steadyrl.stability.remedies import REMEDIES
+from steadyrl.stability.rule_texts import page_of
 
 KINDS = [
     ("check", CHECKS[0], CHECKS[0].concern),
@@ -79,7 +87,7 @@ def test_whether_a_remedy_begins_anew_is_told() -> None:
 
 
 def test_the_page_of_all_rules_has_each_of_them_once() -> None:
-    page = rules_page()
+    page = page_of(texts_of_rules())
     headings = [line for line in page.splitlines() if line.startswith("#")]
     assert headings == ["# Rules", *(f"## {rule.id} {rule.name}" for rule in all_rules())]
     assert len(headings) > 100

@@ -18,9 +18,14 @@ SLOW = ("numpy", "pydantic", "rich", "scipy", "torch", "yaml")  # to import
         ("presets", ""),
         ("signals", ""),
         ("diagnose --help", ""),
-        ("rules", "numpy"),
-        ("explain D101", "numpy"),
-        ("schema", "pydantic yaml"),
+        ("rules", ""),
+        ("rules --markdown", ""),
+        ("explain D101", ""),
+        ("schema", ""),
+        ("schema ddpg", ""),
+        ("check ddpg/pendulum", "pydantic yaml"),
+        ("check ppo/cartpole --json", "pydantic yaml"),
+        ("check language/tiny", "pydantic yaml"),
     ],
 )
 def test_commands_that_only_tell_import_nothing_slow_that_they_do_not_need(

@@ -51,6 +51,7 @@ def test_the_wheel_works_outside_of_the_checkout(built: Path, tmp_path: Path) ->
     log.write_text("\n".join(["global_step,losses/approx_kl,charts/episodic_return", *rows]) + "\n")
     where = _run("-c", "import steadyrl; print(steadyrl.__file__)", place=home)
     assert Path(where.strip()).is_relative_to(home)
-    for command in (["-V"], ["presets"], ["diagnose", str(log)], ["report", str(log)]):
-        _run("-m", "steadyrl", *command, place=home)  # presets, name tables and viewer are in it
+    lists = (["-V"], ["presets"], ["rules"], ["schema"])
+    for command in (*lists, ["diagnose", str(log)], ["report", str(log)]):
+        _run("-m", "steadyrl", *command, place=home)  # presets, texts, tables and viewer are in it
     assert (home / "steadyrl" / "py.typed").is_file()

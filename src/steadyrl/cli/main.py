@@ -67,6 +67,9 @@ NO_ROOM = re.compile("failed to map segment|cannot allocate memory", re.IGNORECA
 # Looking through all installed packages for plugins of pydantic takes longer than most commands.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
+READING = ("diagnose", "checklist", "report", "dashboard", "milestones")  # runs, with NumPy
+POOL = "OPENBLAS_NUM_THREADS"
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the process's exit code."""
@@ -98,7 +101,7 @@ def _run(name: str, rest: list[str]) -> int:
             formatter_class=_Help,
             allow_abbrev=False,
         )
-        with _plain_warnings():
+        with _plain_warnings(), _without_pool(name):
             code = int(command.main(parser, rest))
         sys.stdout.flush()  # a reader that has gone away shows here, not when Python ends
         return code
@@ -157,6 +160,19 @@ def _plain_warnings() -> Iterator[None]:
 
         warnings.showwarning = show
         yield
+
+
+@contextmanager
+def _without_pool(name: str) -> Iterator[None]:
+    """Who only reads multiplies no large matrices, and need not wait for NumPy's threads for it."""
+    waits = name in READING and POOL not in os.environ
+    if waits:
+        os.environ[POOL] = "1"
+    try:
+        yield
+    finally:
+        if waits:
+            del os.environ[POOL]
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):

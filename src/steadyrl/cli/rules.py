@@ -21,21 +21,18 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     parser.add_argument("--json", action="store_true", help="as JSON on stdout")
     parser.add_argument("--markdown", action="store_true", help="all texts as one page")
     arguments = parser.parse_args(argv)
-    from steadyrl.stability.explain import KINDS, all_rules, headline, rules_page
+    from steadyrl.stability.rule_texts import page_of, rule_texts
 
+    rules = rule_texts()
     if arguments.markdown:
-        sys.stdout.write(rules_page())
+        sys.stdout.write(page_of(rules))
         return 0
-    rows = [
-        (rule.id, rule.name, KINDS[type(rule)], headline(rule))
-        for rule in all_rules()
-        if arguments.kind in (None, KINDS[type(rule)])
-    ]
+    chosen = [rule for rule in rules if arguments.kind in (None, rule.kind)]
     if arguments.json:
         names = ("id", "name", "kind", "headline")
-        records = [dict(zip(names, row, strict=True)) for row in rows]
+        records = [{name: getattr(rule, name) for name in names} for rule in chosen]
         sys.stdout.write(json.dumps(records) + "\n")
         return 0
-    for identity, name, kind, line in rows:
-        sys.stdout.write(f"{identity}  {kind:8}  {name:26}  {line}\n")
+    for rule in chosen:
+        sys.stdout.write(f"{rule.id}  {rule.kind:8}  {rule.name:26}  {rule.headline}\n")
     return 0

@@ -1,9 +1,11 @@
-"""The YAML files that come with the package, by name; their text is read, not understood, here."""
+"""The files that come with the package, by name; what they say is read, not understood, here."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from importlib import resources
+from typing import Any
 
 _MAPPINGS = ("store", "foreign", "mappings")
 
@@ -31,3 +33,12 @@ def mapping_text(name: str) -> str:
     """Such a table's YAML."""
     folder = resources.files("steadyrl").joinpath(*_MAPPINGS)
     return folder.joinpath(f"{name}.yaml").read_text("utf-8")
+
+
+def written(name: str) -> Any:
+    """What `make docs` has written from our own classes, for commands that only tell it.
+
+    Importing every rule, or building pydantic's classes, takes longer than all else they do.
+    """
+    folder = resources.files("steadyrl").joinpath("written")
+    return json.loads(folder.joinpath(f"{name}.json").read_text("utf-8"))

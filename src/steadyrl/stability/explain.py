@@ -1,12 +1,10 @@
-"""A rule's text as Markdown: the command line, the docs and the report all show this."""
+"""A rule's text as Markdown, from the rule itself: what docs, pages and the command line show."""
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping
 
 from steadyrl.core.choices import RULE_KINDS
-from steadyrl.core.errors import ConfigError
 from steadyrl.stability.causes import CAUSES
 from steadyrl.stability.checks import CHECKS
 from steadyrl.stability.detectors import DEFAULT, OPTIONAL
@@ -14,6 +12,7 @@ from steadyrl.stability.environment_rules import QUESTIONS, Question
 from steadyrl.stability.limits import sets_of
 from steadyrl.stability.probes import PROBES
 from steadyrl.stability.remedies import REMEDIES
+from steadyrl.stability.rule_texts import RuleText, by_id_or_name
 from steadyrl.stability.rules import Cause, Check, Detector, Probe, Remedy
 
 Rule = Detector | Cause | Remedy | Probe | Check | Question
@@ -33,13 +32,7 @@ def all_rules() -> Iterator[Rule]:
 
 def find_rule(identity: str) -> Rule:
     """A rule by its id or its name."""
-    for rule in all_rules():
-        if identity.lower() in (rule.id.lower(), rule.name):
-            return rule
-    names = [name for rule in all_rules() for name in (rule.id, rule.name)]
-    close = difflib.get_close_matches(identity, names, n=1)
-    hint = f" Did you mean '{close[0]}'?" if close else ""
-    raise ConfigError(f"no rule '{identity}'.{hint} 'steadyrl rules' lists them all.")
+    return by_id_or_name(identity, all_rules())
 
 
 def headline(rule: Rule) -> str:
@@ -73,10 +66,12 @@ def sections(rule: Rule) -> list[tuple[str, str]]:
     return [(title, text) for title, text in (*_sections(rule), ("References", references)) if text]
 
 
-def rules_page() -> str:
-    """All rules as one Markdown page: docs/rules.md."""
-    intro = "# Rules\n\nGenerated from the rules themselves by `make docs`; do not edit.\n"
-    return "\n".join([intro, *(f"#{explain(rule)}" for rule in all_rules())])
+def texts_of_rules() -> list[RuleText]:
+    """What every rule says of itself now: what the package is to carry."""
+    return [
+        RuleText(rule.id, rule.name, KINDS[type(rule)], headline(rule), explain(rule))
+        for rule in all_rules()
+    ]
 
 
 def _sections(rule: Rule) -> Iterator[tuple[str, str]]:

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from steadyrl.core.records import Concern, Evidence, Finding, Severity, Step
-from steadyrl.stability.bands import Bands
-from steadyrl.stability.window import Window
 
 if TYPE_CHECKING:
     from steadyrl.core.run_config import RunConfig
     from steadyrl.core.traits import Trait
+    from steadyrl.stability.bands import Bands
+    from steadyrl.stability.window import Window  # NumPy comes with it: no check needs it
 
 # What only such algorithms record: of a run of which nothing else is known, it tells the kind.
 SIGNS: Mapping[Trait, str] = {"language": "language.", "cloning": "bc.", "trust_region": "trpo."}
