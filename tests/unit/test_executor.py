@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -28,6 +29,27 @@ def die_once(name: str, folder: Path) -> None:
         begun.touch()
         os.kill(os.getpid(), signal.SIGKILL)
     (folder / name).touch()
+
+
+def kill_an_idle_one(name: str, folder: Path) -> None:
+    """Item "first" leaves a worker with nothing to do; "second" kills it while it waits."""
+    mine, begun, done = folder / name, folder / "second.begun", folder / "first"
+    if name == "first":
+        while not begun.exists():  # by the other worker
+            os.sched_yield()
+        mine.with_suffix(".new").write_text(str(os.getpid()))
+        mine.with_suffix(".new").replace(mine)
+    elif not (folder / "killed").exists():
+        begun.touch()
+        while not done.exists():
+            os.sched_yield()
+        idle = int(done.read_text())
+        while Path(f"/proc/{idle}/stat").read_text().rsplit(")", 1)[1].split()[0] != "S":
+            os.sched_yield()
+        (folder / "killed").touch()
+        os.kill(idle, signal.SIGKILL)
+        signal.pause()  # a run that goes on until it hears something
+    mine.touch()
 
 
 def always_die(name: str, folder: Path) -> None:
@@ -58,6 +80,15 @@ def test_a_worker_that_is_killed_costs_nothing_but_time(tmp_path: Path) -> None:
     done = list(LocalExecutor(workers=2).each(partial(die_once, folder=tmp_path), names))
     assert sorted(done) == names
     assert all((tmp_path / name).exists() for name in names)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc whether a worker waits")
+def test_a_worker_that_is_killed_while_it_waits_for_work_keeps_nobody(tmp_path: Path) -> None:
+    """It holds the lock with which the others would ask for work, or be told that there is none."""
+    work = partial(kill_an_idle_one, folder=tmp_path)
+    done = list(LocalExecutor(workers=2).each(work, ["first", "second"]))
+    assert sorted(done) == ["first", "second"]
+    assert (tmp_path / "second").exists()
 
 
 def test_workers_that_keep_dying_end_the_experiment_with_a_reason(tmp_path: Path) -> None:

@@ -9,13 +9,13 @@ This module imports no torch: workers must set their thread limits before anythi
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import multiprocessing
 import os
 import signal
 import socket
 import sys
+import threading
 import time
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
@@ -34,6 +34,7 @@ THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 KNOCK_SECONDS = 5.0
 KNOCKS = 3  # in vain, a second apart, after which nobody is there
 PARENT_DEATH_SIGNAL = 1  # of Linux's prctl
+LOOK_SECONDS = 0.1  # between looks whether workers that are to end still can
 
 
 class Executor(Protocol):
@@ -110,9 +111,7 @@ class LocalExecutor:
                 yield pending[done]
             finished = True
         finally:
-            if not finished:
-                _stop_workers(pool)
-            pool.shutdown(wait=True, cancel_futures=True)
+            _end(pool, early=not finished)
 
 
 HERE: Executor = LocalExecutor()  # this process, one after the other
@@ -282,9 +281,20 @@ def _work_quietly(work: Callable[[Item], object], item: Item) -> None:
     work(item)
 
 
-def _stop_workers(pool: ProcessPoolExecutor) -> None:
-    """Ask the pool's processes to stop at their next Step."""
-    for process in list((pool._processes or {}).values()):
-        with contextlib.suppress(ProcessLookupError):
-            if process.pid is not None and process.is_alive():
-                os.kill(process.pid, signal.SIGTERM)
+def _end(pool: ProcessPoolExecutor, *, early: bool) -> None:
+    """Wait until all workers have ended; `early`: ask them to stop at their next Step.
+
+    Where one was killed, the others are killed too and go on from their checkpoints later: it may
+    have held a lock that they wait for, and a pool that is broken no longer tells anybody to go.
+    """
+    workers = list((pool._processes or {}).values())
+    if early and not pool._broken:
+        for worker in workers:
+            worker.terminate()
+    ending = threading.Thread(target=pool.shutdown, kwargs={"cancel_futures": True}, daemon=True)
+    ending.start()
+    while ending.is_alive():
+        if pool._broken:
+            for worker in workers:
+                worker.kill()
+        ending.join(LOOK_SECONDS)
