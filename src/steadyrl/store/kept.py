@@ -46,6 +46,7 @@ class Kept:
         self.file, self.most = file, most
         self._lock = threading.RLock()
         self._touched: set[str] = set()  # since this process began
+        self._connection: sqlite3.Connection | None = None
         try:
             self._connection = self._opened()
         except sqlite3.DatabaseError:
@@ -90,6 +91,10 @@ class Kept:
             if self._connection is not None:
                 self._connection.close()
             self._connection = None
+
+    def __del__(self) -> None:
+        """Whoever has forgotten it has let go of it: from Python 3.13 on an open file is told of."""
+        self.close()
 
     def _read(self, run: str, part: str) -> tuple[str, bytes] | None:
         def look(connection: sqlite3.Connection) -> tuple[str, bytes] | None:
