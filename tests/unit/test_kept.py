@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sqlite3
@@ -417,6 +418,16 @@ def spied(read: Callable[[bytes], Any], seen: list[bytes]) -> Callable[[bytes], 
         return read(block)
 
     return reading
+
+
+def test_a_cache_that_nobody_holds_any_more_has_let_go_of_its_file(tmp_path: Path) -> None:
+    kept = Kept(tmp_path / "runs.sqlite")
+    connection = kept._connection
+    assert connection is not None
+    del kept
+    gc.collect()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("SELECT 1")
 
 
 def test_nothing_is_kept_in_the_run_itself(kept: Kept, tmp_path: Path) -> None:
