@@ -93,7 +93,7 @@ class Kept:
             self._connection = None
 
     def __del__(self) -> None:
-        """Whoever has forgotten it has let go of it: from Python 3.13 on an open file is told of."""
+        """Nobody holds it any more; from Python 3.13 on a file that stays open is warned of."""
         self.close()
 
     def _read(self, run: str, part: str) -> tuple[str, bytes] | None:
