@@ -5,15 +5,22 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 
 import pytest
 
 from steadyrl.cli.main import COMMANDS, POOL, main
 
-HEAVY = ("numpy", "pydantic", "rich", "yaml", "orjson", "torch")
-LIGHT = (
-    *(["--help"], ["--version"], ["presets"], ["presets", "ddpg/pendulum"], ["signals"]),
-    *(["rules"], ["explain", "D001"], ["schema"]),
+HEAVY = (
+    "gymnasium",
+    "numpy",
+    "orjson",
+    "pydantic",
+    "rich",
+    "scipy",
+    "torch",
+    "transformers",
+    "yaml",
 )
 
 PROGRAM = """
@@ -28,23 +35,31 @@ for arguments in {commands!r}:
 """
 
 
-def _imports(commands: list[list[str]], heavy: tuple[str, ...]) -> str:
+def _imports(commands: list[list[str]], *, needed: Sequence[str] = ()) -> str:
+    heavy = [name for name in HEAVY if name not in needed]
     program = PROGRAM.format(commands=commands, heavy=heavy)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     return done.stderr if done.returncode else ""
 
 
 def test_help_of_every_command_imports_nothing_heavy() -> None:
-    assert _imports([[name, "--help"] for name in COMMANDS], HEAVY) == ""
+    assert _imports([["--help"], ["--version"], *([name, "--help"] for name in COMMANDS)]) == ""
 
 
-def test_lists_import_nothing_heavy() -> None:
-    assert _imports([list(arguments) for arguments in LIGHT], HEAVY) == ""
+def test_what_only_tells_imports_nothing_heavy() -> None:
+    lists = [["presets"], ["presets", "ddpg/pendulum"], ["signals"], ["schema"], ["schema", "ddpg"]]
+    rules = [["rules"], ["rules", "--markdown"], ["rules", "--json"], ["explain", "D101"]]
+    assert _imports([*lists, *rules]) == ""
 
 
 def test_checking_a_config_imports_nothing_that_trains_computes_or_draws() -> None:
-    heavy = ("torch", "gymnasium", "transformers", "numpy", "scipy", "rich")
-    assert _imports([["check", "ddpg/pendulum"]], heavy) == ""
+    checks = [["ddpg/pendulum"], ["ppo/cartpole", "--json"], ["language/tiny"]]
+    assert _imports([["check", *rest] for rest in checks], needed=("pydantic", "yaml")) == ""
+
+
+def test_the_end_of_a_training_is_told_without_statistics() -> None:
+    program = "import steadyrl.report.terminal, sys; sys.exit('scipy.stats' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from steadyrl.core.records import Step
-from steadyrl.maths.statistics import share_interval
 
 STAGES = (
     ("before", "language.accuracy_untrained"),
@@ -20,6 +19,8 @@ def answers(steps: Sequence[Step]) -> list[tuple[str, str]]:
     counted = [s.signals["language.evaluated"] for s in steps if "language.evaluated" in s.signals]
     if not counted:
         return []
+    from steadyrl.maths.statistics import share_interval  # SciPy takes longer than the rest
+
     total, found = int(counted[-1]), []
     for when, signal in STAGES:
         shares = [step.signals[signal] for step in steps if signal in step.signals]
