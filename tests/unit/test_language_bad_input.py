@@ -8,7 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from transformers import AutoTokenizer
+from transformers import (
+    AutoTokenizer,
+    GPT2Config,
+    LlamaConfig,
+    PretrainedConfig,
+    Qwen2Config,
+)
 
 from steadyrl.algorithms.language.config import LanguageConfig
 from steadyrl.cli.main import main
@@ -199,10 +205,21 @@ def test_a_model_that_is_not_whole_is_refused(here: Path, capsys: Output) -> Non
     tokenizer.pad_token = None
     tokenizer.save_pretrained(folder)
     assert "no padding token" in _refused(_train(model__path="model"), capsys)
-    for file in folder.glob("tokenizer*"):
-        file.unlink()
+    (folder / "tokenizer.json").write_text("{", encoding="utf-8")
     said = _refused(_train(model__path="model"), capsys)
-    assert "its tokenizer (tokenizer.json) is missing or cannot be read" in said
+    assert "its tokenizer (tokenizer.json) cannot be read" in said
+
+
+@pytest.mark.parametrize("family", [LlamaConfig, GPT2Config, Qwen2Config])
+def test_a_model_without_its_tokenizer_is_refused(
+    family: type[PretrainedConfig], here: Path, capsys: Output
+) -> None:
+    # For GPT-2 and Qwen transformers makes one that knows no word, and complains of nothing.
+    folder = here / "model"
+    family(vocab_size=8, bos_token_id=0, eos_token_id=1).save_pretrained(folder)
+    (folder / "model.safetensors").touch()
+    said = _refused(_train(model__path="model"), capsys)
+    assert "its tokenizer (tokenizer.json) is missing" in said
 
 
 def test_a_prompt_that_leaves_no_room_is_refused_before_it_comes_up(

@@ -18,6 +18,9 @@ from torch import Tensor
 from steadyrl.core.errors import ConfigError
 from steadyrl.environments.language.policy import LanguagePolicy
 
+# What a tokenizer's words may lie in; tokenizer_config.json has none.
+TOKENIZER_FILES = ("tokenizer.*", "vocab*", "*.model", "*.tiktoken", "tekken.json")
+
 
 def tiny_model(
     tokenizer: Any,
@@ -64,8 +67,11 @@ def load_model(
         )
     if not any(folder.glob("*.safetensors")) and not any(folder.glob("pytorch_model*.bin")):
         raise ConfigError(f"model.path = '{folder}': its weights (model.safetensors) are missing.")
+    if not any(file for pattern in TOKENIZER_FILES for file in folder.glob(pattern)):
+        # Asked here because transformers makes a tokenizer without a single word for some models.
+        raise ConfigError(f"model.path = '{folder}': its tokenizer (tokenizer.json) is missing.")
     with without_bars():
-        with _loading(folder, "its tokenizer (tokenizer.json) is missing or cannot be read"):
+        with _loading(folder, "its tokenizer (tokenizer.json) cannot be read"):
             tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
         with _loading(folder, "it cannot be loaded"):
             model, loaded = AutoModelForCausalLM.from_pretrained(
@@ -161,8 +167,10 @@ def save_model(
     model = policy.language_model
     if policy.adapted and not adapter:
         model = copy.deepcopy(model).merge_and_unload()
+    # Embeddings are never adapted; peft, left to find out, asks a hub for the original model.
+    apart = {"save_embedding_layers": False} if policy.adapted and adapter else {}
     with without_bars():
-        model.save_pretrained(folder)
+        model.save_pretrained(folder, **apart)
     tokenizer.save_pretrained(folder)
 
 
