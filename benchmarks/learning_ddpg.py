@@ -1,18 +1,18 @@
 """Return on Pendulum-v1 over seeds: ours and Stable-Baselines3's DDPG, same settings and steps.
 
-Both run at once on a core each, so the speed seen here means nothing; see speed_ddpg.py.
+Two runs at once, on a core each, so the speed seen here means nothing; see speed_ddpg.py.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import PEER_PYTHON, conclude, paired, require_peers, run_json
+from common import PEER_PYTHON, conclude, paired, require_peers, run_json, two_at_a_time
 
 HERE = Path(__file__).resolve().parent
 LAST = 10  # evaluations that count
@@ -29,21 +29,20 @@ def main() -> None:
     require_peers()
     seeds, steps = (2, 4000) if arguments.quick else (arguments.seeds, arguments.steps)
     every = steps // 20
-    scores: dict[str, list[float]] = {"ours": [], "sb3": []}
+    flags = ("--steps", steps, "--evaluate-every", every, "--learning-starts", 1000)
+    sides = {
+        "ours": partial(run_json, sys.executable, HERE / "ours_ddpg.py"),
+        "sb3": partial(run_json, PEER_PYTHON, HERE / "peers" / "sb3_ddpg.py"),
+    }
+    runs = [(name, seed) for seed in range(seeds) for name in sides]
+    results = two_at_a_time(partial(sides[name], "--seed", seed, *flags) for name, seed in runs)
+    scores: dict[str, list[float]] = {name: [] for name in sides}
     versions: dict[str, Any] = {}
-    for seed in range(seeds):
-        flags = ("--seed", seed, "--steps", steps, "--evaluate-every", every)
-        flags += ("--learning-starts", 1000)
-        with ThreadPoolExecutor(2) as pool:
-            ours = pool.submit(run_json, sys.executable, HERE / "ours_ddpg.py", *flags)
-            sb3 = pool.submit(run_json, PEER_PYTHON, HERE / "peers" / "sb3_ddpg.py", *flags)
-            results = {"ours": ours.result(), "sb3": sb3.result()}
-        for name, result in results.items():
-            scores[name].append(float(np.mean(result["returns"][-LAST:])))
-            versions |= result["versions"]
-            if not arguments.json:
-                sys.stdout.write(f"seed {seed} {name}: {scores[name][-1]:.1f}\n")
-                sys.stdout.flush()
+    for (name, seed), result in zip(runs, results, strict=True):
+        scores[name].append(float(np.mean(result["returns"][-LAST:])))
+        versions |= result["versions"]
+        if not arguments.json:
+            sys.stdout.write(f"seed {seed} {name}: {scores[name][-1]:.1f}\n")
     conclude(
         "learning_ddpg",
         {

@@ -13,12 +13,21 @@ import json
 import math
 import statistics
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import PEER_PYTHON, SBX_PYTHON, conclude, paired, ratio, require_peers, run_json
+from common import (
+    PEER_PYTHON,
+    SBX_PYTHON,
+    conclude,
+    paired,
+    ratio,
+    require_peers,
+    run_json,
+    two_at_a_time,
+)
 
 from steadyrl.core.presets import load_config
 
@@ -206,7 +215,7 @@ def breakout(rounds: int, say: Any) -> dict[str, Any]:
     for arm in arms:
         ratios = [o / s for o, s in zip(rates[arm], rates["sb3"], strict=True)]
         name, settings = arms[arm]
-        work = _run(name, "trpo", GAME, 8, 8 * 512, settings, 0, 0, count=True)["teraflop"]
+        work = counted(name, settings)
         results[arm] = {
             "steps_per_second": round(statistics.median(rates[arm]), 1),
             "peak_memory_mb": round(max(memory[arm])),
@@ -221,23 +230,29 @@ def breakout(rounds: int, say: Any) -> dict[str, Any]:
     return results
 
 
+def counted(name: str, settings: dict[str, Any]) -> float:
+    """Floating-point operations of one such update, from a quarter of its samples."""
+    length = {"ours": "rollout_length", "sb3": "n_steps"}[name]
+    quarter = {**settings, length: settings[length] // 4}
+    found = _run(name, "trpo", GAME, 8, 8 * quarter[length], quarter, 0, 0, count=True)
+    return 4.0 * float(found["teraflop"])
+
+
 def learning(chosen: list[str], seeds: int, say: Any) -> dict[str, Any]:
-    """Returns over seeds, both sides at once on a core each."""
+    """Returns over seeds, two runs at once on a core each."""
     results: dict[str, Any] = {}
     for title in chosen:
         algorithm, task, copies, steps, theirs, ours = LEARNING[title]
-        scores: dict[str, list[float]] = {"ours": [], "sb3": []}
-        for seed in range(seeds):
-            with ThreadPoolExecutor(2) as pool:
-                jobs = {
-                    name: pool.submit(
-                        _run, name, algorithm, task, copies, steps, settings, seed, steps // 20
-                    )
-                    for name, settings in (("ours", ours), ("sb3", theirs))
-                }
-            for name, job in jobs.items():
-                scores[name].append(float(np.mean(job.result()["returns"][-LAST:])))
-                results.setdefault("versions", {}).update(job.result()["versions"])
+        sides = {
+            "ours": partial(_run, "ours", algorithm, task, copies, steps, ours),
+            "sb3": partial(_run, "sb3", algorithm, task, copies, steps, theirs),
+        }
+        runs = [(name, seed) for seed in range(seeds) for name in sides]
+        found = two_at_a_time(partial(sides[name], seed, steps // 20) for name, seed in runs)
+        scores: dict[str, list[float]] = {name: [] for name in sides}
+        for (name, _), result in zip(runs, found, strict=True):
+            scores[name].append(float(np.mean(result["returns"][-LAST:])))
+            results.setdefault("versions", {}).update(result["versions"])
         results[title] = {**paired(scores["ours"], scores["sb3"]), "steps": steps}
         say(f"{title}: {results[title]}")
     return results

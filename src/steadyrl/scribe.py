@@ -33,7 +33,7 @@ class Scribe:
 
     def __init__(self, training: Training, store: RunWriter) -> None:
         self._training, self._store = training, store
-        self._machine = MachineMeter(store.path)
+        self._machine = MachineMeter(store.path, lambda: store.seconds_writing)
         self.last: Step | None = None
         self._returns: list[float] = []
 

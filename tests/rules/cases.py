@@ -70,6 +70,7 @@ CASES: Mapping[str, tuple[Mapping[str, Any], Changes]] = {
     ),
     "C223": ({"learning_starts": 256}, {"replay__duplicate_share": 0.5}),
     "C231": ({"algorithm": "language"}, {"machine__memory_free_share": 0.001}),
+    "C237": ({}, {"machine__writing_share": 0.4}),
     "C230": ({}, {"machine__load_per_core": 4.0, "machine__cpu_share": 0.3}),
     "C241": ({"algorithm": "ppo", "learning_rate": 0.05}, {"policy__kl": 0.5, **FLAT}),
     "C242": ({"algorithm": "ppo", "learning_rate": 1e-7}, {"policy__kl": 1e-8, **FLAT}),

@@ -194,6 +194,7 @@ WEIGHED = [
     Weighed("C230", "D030 D011", {}, 0.6),
     Weighed("C230", "D030 D033", {}, 0.85, 2),
     Weighed("C230", "D032", {}, 0.85),
+    Weighed("C237", "D035", {}, 0.9),
     Weighed("C241", "D102", USUAL, 0.15, 0, 1),
     Weighed("C241", "D102", HIGH, 0.7),
     Weighed("C241", "D102", HIGH, 0.9, 2, signals={"policy.kl_first_epoch": 0.051}),

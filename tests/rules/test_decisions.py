@@ -87,6 +87,7 @@ def test_detectors_and_causes_agree_on_what_concerns_the_machine() -> None:
         "D032",
         "D033",
         "D034",
+        "D035",
     ]
 
 

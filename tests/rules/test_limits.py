@@ -139,6 +139,8 @@ LEVELS: list[tuple[str, Signals, str | None]] = [
     ("D034", {"machine.memory_free_share": 0.029}, "warning"),
     ("D034", {"machine.memory_free_share": 0.01}, "warning"),
     ("D034", {"machine.memory_free_share": 0.009}, "severe"),
+    ("D035", {"machine.writing_share": 0.19}, None),
+    ("D035", {"machine.writing_share": 0.2}, "warning"),
     ("D102", {"policy.kl": 1.0}, "warning"),
     ("D102", {"policy.kl": 1.1}, "severe"),
     ("D140", {"language.equal_groups_share": 0.95}, "warning"),

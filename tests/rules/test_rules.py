@@ -262,6 +262,7 @@ def test_a_remedys_proposal_is_a_valid_config_that_differs(remedy: Remedy) -> No
         config = parse_config({**where, **settings})
     window = Window(config.budget)
     large = {"td__target_std": 5000.0, "rollout__reward_abs_max": 2000.0}
+    large["machine__writing_share"] = 0.5
     for step in trace(**large, critic__gradient_norm_max=1e6):
         window.append(step)
     if remedy.name == "raise-learning-rate":

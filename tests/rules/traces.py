@@ -265,6 +265,7 @@ TRACES: Mapping[str, tuple[Trace, Trace]] = {
         trace(machine__memory_free_share=0.05),
     ),
     "D033": (trace(machine__disk_free_gb=0.5), trace(machine__disk_free_gb=3.0)),
+    "D035": (trace(machine__writing_share=0.4), trace(machine__writing_share=0.15)),
     "D040": (trace(critic__loss=12_000.0), trace(critic__loss=9_000.0)),
     "D101": (
         trace(policy__first_ratio_error=0.02),

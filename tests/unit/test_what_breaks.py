@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from steadyrl.algorithms.ddpg import ddpg
@@ -177,6 +178,51 @@ def test_memory_that_runs_out_ends_the_run_and_resume_goes_on_exactly(
     assert any("continue with: steadyrl train --resume" in note for note in told.value.__notes__)
     resume(tmp_path / "run")
     assert compare_runs(tmp_path / "unbroken", tmp_path / "run").differences == []
+
+
+def test_a_slow_disk_is_told_of_and_changes_nothing(
+    small_config: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = small_config(total_env_steps=600)
+    train(config, tmp_path / "unbroken")
+    clock, sync, waited = time.perf_counter, os.fsync, [0.0]
+
+    def slow(descriptor: int) -> None:
+        waited[0] += 5.0
+        sync(descriptor)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", slow)
+        patch.setattr(time, "perf_counter", lambda: clock() + waited[0])
+        train(config, tmp_path / "run")
+    assert compare_runs(tmp_path / "unbroken", tmp_path / "run").differences == []
+    verdict = judge(tmp_path / "run")
+    assert "D035" in {finding.rule for finding in verdict.machine}
+    told = {d.cause: d.remedies for d in verdict.machine_diagnoses}
+    assert told["C237"][0] == "R375"
+    assert "C237" not in {d.cause for d in judge(tmp_path / "unbroken").machine_diagnoses}
+
+
+def test_rarer_checkpoints_may_be_asked_for_on_resume(small_config: Make, tmp_path: Path) -> None:
+    config = small_config(total_env_steps=600)
+    train(config, tmp_path / "unbroken")
+
+    class Killed(BaseException):
+        pass
+
+    def kill(step: Step) -> None:
+        if step.index == 11:
+            raise Killed
+
+    with pytest.raises(Killed):
+        train(config, tmp_path / "run", observers=Observers(step=kill))
+    saved: list[int] = []
+    watch = Observers(saved=lambda step: saved.append(step.taken))
+    resume(tmp_path / "run", overrides={"checkpoints.every": 200}, observers=watch)
+    assert 60 not in set(np.diff(saved))
+    apart = compare_runs(tmp_path / "unbroken", tmp_path / "run").differences
+    what_changed = tuple(f"last checkpoint: /{part}" for part in ("config/", "guard/", "events"))
+    assert [place for place in apart if not place.startswith(what_changed)] == []
 
 
 def test_a_clock_that_jumps_changes_nothing(

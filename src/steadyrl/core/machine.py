@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import platform
 import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -16,6 +18,9 @@ from pathlib import Path
 import psutil
 
 EVERY_SECONDS = 2.0
+# How long writing is remembered, and how long a run must have lasted before its share is told: a
+# checkpoint now and then is no slow disk.
+REMEMBERED_SECONDS, TOLD_FROM_SECONDS = 300.0, 60.0
 
 
 def give_back_memory() -> None:
@@ -32,8 +37,10 @@ def give_back_memory() -> None:
 class MachineMeter:
     """Signals about the machine, at most every EVERY_SECONDS: they cost a file read each."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, written: Callable[[], float] = lambda: 0.0) -> None:
+        """`written`: the seconds that went into writing the run so far."""
         self._folder = folder
+        self._writing = WritingShare(written)
         self._at = time.perf_counter()
         self._cpu = time.process_time()
         self._swapped = self._swap_bytes()
@@ -54,7 +61,7 @@ class MachineMeter:
         }
         with suppress(OSError):  # the folder may be gone; that is for its writer to say
             signals["machine.disk_free_gb"] = shutil.disk_usage(self._folder).free / 1e9
-        signals |= _gpu()
+        signals |= _gpu() | self._writing.after(seconds)
         self._at, self._cpu, self._swapped = now, cpu, swapped
         return signals
 
@@ -62,6 +69,25 @@ class MachineMeter:
     def _swap_bytes() -> float:
         swap = psutil.swap_memory()
         return float(swap.sin + swap.sout)
+
+
+class WritingShare:
+    """How much of the time goes into writing; what is long past counts less and less."""
+
+    def __init__(self, written: Callable[[], float]) -> None:
+        self._written = written
+        self._before = written()
+        self._wrote = self._lasted = 0.0
+
+    def after(self, seconds: float) -> dict[str, float]:
+        """The share when so many seconds more have gone by."""
+        kept, now = math.exp(-seconds / REMEMBERED_SECONDS), self._written()
+        self._wrote = self._wrote * kept + now - self._before
+        self._lasted = self._lasted * kept + seconds
+        self._before = now
+        if self._lasted < TOLD_FROM_SECONDS:
+            return {}
+        return {"machine.writing_share": self._wrote / self._lasted}
 
 
 def _gpu() -> dict[str, float]:

@@ -126,7 +126,7 @@ class RunConfig(Settings):
     pace: ClassVar[str] = "learning_rate"  # the setting that says how fast it learns
     remedies_tried: ClassVar[int] = 3  # by a rescue
     # What a resume may change beside the budget, because nothing that is learned depends on it.
-    resumable: ClassVar[tuple[str, ...]] = ()
+    resumable: ClassVar[tuple[str, ...]] = ("checkpoints.every",)
     mirrored: ClassVar[bool] = True  # to TensorBoard
 
     algorithm: str = setting(..., "which trainer", changes="start")

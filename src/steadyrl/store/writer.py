@@ -6,6 +6,7 @@ JSONL is the truth; TensorBoard is a mirror of it, for those who have it.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
@@ -38,6 +39,7 @@ class RunWriter(RunReader):
     def __init__(self, path: Path, config: RunConfig) -> None:
         super().__init__(path, config)
         self._mirror: TensorBoardMirror | None = None
+        self.seconds_writing = 0.0  # what Steps, events and checkpoints waited for the disk
 
     @classmethod
     def create(cls, path: Path, config: RunConfig) -> Self:
@@ -88,7 +90,8 @@ class RunWriter(RunReader):
 
     def append_step(self, step: Step) -> None:
         """Record a Step, and as an event the evaluation it may carry."""
-        self._steps.append(step.to_json())
+        with self._timed():
+            self._steps.append(step.to_json())
         if "eval.return_mean" in step.signals:
             found = {
                 name: v for name, v in step.to_json()["signals"].items() if name[:5] == "eval."
@@ -101,7 +104,14 @@ class RunWriter(RunReader):
 
     def append_event(self, kind: str, step: int, **details: Any) -> None:
         """Record something that happened at a Step."""
-        self._events.append({"event": kind, "step": step, **details})
+        with self._timed():
+            self._events.append({"event": kind, "step": step, **details})
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        began = time.perf_counter()
+        yield
+        self.seconds_writing += time.perf_counter() - began
 
     # Both ways back begin with the checkpoints, newest first: wherever a kill comes, the newest one
     # left has all its Steps, and what is redone from it is the same.
@@ -142,10 +152,11 @@ class RunWriter(RunReader):
         measured: Mapping[str, float] | None = None,
     ) -> None:
         """Checkpoint, after making sure that the Steps before it are on disk."""
-        self._steps.sync()
-        self._events.sync()
-        whole = {**state, "events": self._events.count()}
-        self.checkpoints.save(whole, step=step, good=good, measured=measured)
+        with self._timed():
+            self._steps.sync()
+            self._events.sync()
+            whole = {**state, "events": self._events.count()}
+            self.checkpoints.save(whole, step=step, good=good, measured=measured)
 
     def write_summary(self, summary: RunSummary) -> None:
         """How the run stands or ended."""

@@ -83,6 +83,7 @@ class LanguageConfig(ScheduledRate):
     unit: ClassVar[Unit] = SAMPLES
     scores: ClassVar[tuple[Score, ...]] = (Score("held-out score", RETURN.signal),)
     resumable: ClassVar[tuple[str, ...]] = (
+        *ScheduledRate.resumable,
         "micro_batch_size",
         "sample_at_once",
         "model.chunk",

@@ -54,6 +54,14 @@ SIGNALS = (
         deterministic=False,
     ),
     signal(
+        "machine.writing_share",
+        "share of the last five minutes or so that went into writing the run; from a minute on",
+        "share",
+        "machine/writing_share",
+        "last",
+        deterministic=False,
+    ),
+    signal(
         "time.rate",
         "steps of the run's own unit per second since the last Step",
         "1/s",

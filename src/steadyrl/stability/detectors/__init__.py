@@ -88,6 +88,7 @@ from steadyrl.stability.detectors import (
     value_scale,
     values_out_of_scale,
     values_unexplained,
+    waits_for_disk,
     weights_frozen,
     wrong_tokens_trained,
 )
@@ -170,6 +171,7 @@ DEFAULT = (
     cores_oversubscribed.RULE,
     swapping.RULE,
     disk_low.RULE,
+    waits_for_disk.RULE,
     memory_exhausted.RULE,
     samples_hardly_reused.RULE,
     old_samples_count_little.RULE,
