@@ -117,7 +117,7 @@ bench-sbx-env: .venv-sbx/.ready
 	@touch $@
 
 bench: $(READY) bench-env bench-sbx-env bench-imitation-env
-	$(BIN)/python benchmarks/all.py $(if $(QUICK),--quick)
+	$(BIN)/python benchmarks/all.py $(if $(QUICK),--quick) $(if $(RESUME),--resume)
 
 bench-kills: $(READY)
 	$(BIN)/python benchmarks/kills.py

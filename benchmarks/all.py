@@ -1,10 +1,10 @@
 """All benches in their order, and one table: ours against every peer, and what got worse.
 
-    python benchmarks/all.py            keeps what it measured; on an idle machine speed takes two
-                                        hours, language and learning perhaps as long again
+    python benchmarks/all.py            keeps what it measured; run it on an idle machine
+    python benchmarks/all.py --resume   goes on where this commit was left
     python benchmarks/all.py --quick    about ten minutes; keeps nothing
 
-Figures are compared with the kept results (`benchmarks/results`) as they were before. A ratio got
+Figures are compared with the kept results (`benchmarks/results`) as they are committed. A ratio got
 worse if it lies below the range of the kept one's rounds (or 10 % below it, where no range was
 kept), a cost if it lies above its range, a time if it is 10 % longer, a difference of scores if it
 left the kept interval downwards.
@@ -23,7 +23,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from steadyrl.core.machine import commit
+
 HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "results"
 SLACK = 0.1  # of a figure whose spread is not known
 SPREADS = {"ratio": "ratio_range", "difference": "interval", "cost": "cost_range"}
 # In order: first what is quick to tell that something is wrong.
@@ -69,24 +72,34 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="ten minutes; keep nothing")
     parser.add_argument("--json", action="store_true", help="the table as JSON on the last line")
+    parser.add_argument("--resume", action="store_true", help="leave out what this commit has")
     parser.add_argument("--only", nargs="+", metavar="TEXT", help="benches whose name contains it")
     arguments = parser.parse_args()
-    kept = kept_figures(HERE / "results")
+    kept = kept_figures(committed(RESULTS))
+    took = Took(RESULTS / "all.json", keep=not arguments.quick)
+    benches = {" ".join([script, *flags]): (script, flags) for script, flags in BENCHES}
+    wanted = [t for t in benches if not arguments.only or any(o in t for o in arguments.only)]
     rows: list[tuple[Figure, Figure | None]] = []
     failed = []
-    for script, flags in BENCHES:
-        title = " ".join([script, *flags])
-        if arguments.only and not any(text in title for text in arguments.only):
+    for number, title in enumerate(wanted, 1):
+        if arguments.resume and (record := took.result(title)) is not None:
+            rows += [(figure, kept.get(figure.name)) for figure in figures(record)]
             continue
+        sys.stderr.write(f"{number} of {len(wanted)}  {title}{took.left(wanted[number - 1 :])}\n")
         began = time.monotonic()
-        record = measured(script, flags, quick=arguments.quick)
-        told = "failed" if record is None else "done"
-        sys.stderr.write(f"{title}: {told} in {time.monotonic() - began:.0f} s\n")
+        try:
+            record = measured(*benches[title], quick=arguments.quick)
+        except KeyboardInterrupt:
+            how = "" if arguments.quick else ": python benchmarks/all.py --resume goes on from here"
+            sys.stderr.write(f"stopped{how}\n")
+            sys.exit(130)
         if record is None:
             failed.append(title)
             continue
+        took.note(title, time.monotonic() - began, str(record["benchmark"]))
         rows += [(figure, kept.get(figure.name)) for figure in figures(record)]
     sys.stdout.writelines(f"{line}\n" for line in table(rows))
+    sys.stderr.write(f"{took.total():.0f} minutes in all\n")
     sys.stdout.writelines(f"FAILED  {title}\n" for title in failed)
     if arguments.json:
         sys.stdout.write(json.dumps({"figures": _records(rows), "failed": failed}) + "\n")
@@ -104,9 +117,57 @@ def measured(script: str, flags: Sequence[str], *, quick: bool) -> dict[str, Any
     return found if done.returncode == 0 else None
 
 
-def kept_figures(folder: Path) -> dict[str, Figure]:
-    """All figures of the kept results, by name."""
-    records = [json.loads(file.read_text("utf-8")) for file in sorted(folder.glob("*.json"))]
+class Took:
+    """How long each bench took, and at which commit: for estimates, and to go on after a stop."""
+
+    def __init__(self, file: Path, *, keep: bool) -> None:
+        self._file, self._keep = file, keep
+        self._known: dict[str, dict[str, Any]] = {}
+        if keep and file.is_file():
+            self._known = json.loads(file.read_text("utf-8"))["took"]
+
+    def left(self, titles: Sequence[str]) -> str:
+        """How long these take, if that is known of all."""
+        if any(title not in self._known for title in titles):
+            return ""
+        minutes = sum(self._known[title]["minutes"] for title in titles)
+        return f"  (about {minutes:.0f} minutes left)"
+
+    def note(self, title: str, seconds: float, name: str) -> None:
+        """A bench is done; at once on the disk, for the next may be stopped."""
+        told = {"minutes": round(seconds / 60, 1), "result": name, "commit": commit()}
+        self._known[title] = told
+        sys.stderr.write(f"{title}: done in {told['minutes']} minutes\n")
+        if self._keep:
+            record = {"benchmark": "all", "took": self._known}
+            self._file.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+
+    def result(self, title: str) -> dict[str, Any] | None:
+        """What a bench found at this very commit, if it was run."""
+        known = self._known.get(title)
+        if known is None or known["commit"] != commit():
+            return None
+        file = self._file.with_name(f"{known['result']}.json")
+        found: dict[str, Any] = json.loads(file.read_text("utf-8"))
+        return found
+
+    def total(self) -> float:
+        """Minutes of all that is known."""
+        return sum(known["minutes"] for known in self._known.values())
+
+
+def committed(folder: Path) -> list[dict[str, Any]]:
+    """The results as they are in the last commit, or as they lie here if they are in none."""
+    texts = []
+    for file in sorted(folder.glob("*.json")):
+        command = ["git", "-C", str(folder), "show", f"HEAD:./{file.name}"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        texts.append(done.stdout if done.returncode == 0 else file.read_text("utf-8"))
+    return [json.loads(text) for text in texts]
+
+
+def kept_figures(records: Sequence[dict[str, Any]]) -> dict[str, Figure]:
+    """All figures of kept results, by name."""
     return {f.name: f for record in records if "benchmark" in record for f in figures(record)}
 
 

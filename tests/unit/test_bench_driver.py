@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -87,7 +89,22 @@ def test_the_table_marks_what_got_worse_and_shows_what_is_new(driver: ModuleType
 def test_what_is_kept_is_read_by_name(driver: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(json.dumps(RECORD))
     (tmp_path / "study.json").write_text(json.dumps({"study": "C1", "ratio": 3.0}))
-    assert list(driver.kept_figures(tmp_path)) == [f.name for f in driver.figures(RECORD)]
+    kept = driver.kept_figures(driver.committed(tmp_path))
+    assert list(kept) == [f.name for f in driver.figures(RECORD)]
+
+
+def test_figures_are_compared_with_what_is_committed(driver: ModuleType, tmp_path: Path) -> None:
+    def git(*words: str) -> None:
+        who = ["-c", "user.name=n", "-c", "user.email=e"]
+        subprocess.run(["git", "-C", str(tmp_path), *who, *words], check=True, capture_output=True)
+
+    (tmp_path / "a.json").write_text('{"n": 1}')
+    git("init")
+    git("add", "a.json")
+    git("commit", "-m", "m")
+    (tmp_path / "a.json").write_text('{"n": 2}')
+    (tmp_path / "new.json").write_text('{"n": 3}')
+    assert driver.committed(tmp_path) == [{"n": 1}, {"n": 3}]
 
 
 def test_a_bench_that_fails_is_told_and_does_not_hide_the_others(
@@ -103,6 +120,49 @@ def test_a_bench_that_fails_is_told_and_does_not_hide_the_others(
     assert ended.value.code == 1
     assert "FAILED  speed_ddpg.py" in told
     assert "speed_x batch 64 sbx: ratio" in told
+
+
+def _driven(
+    driver: ModuleType, monkeypatch: pytest.MonkeyPatch, folder: Path, *flags: str
+) -> list[str]:
+    """Which benches were run, of two; the second is stopped unless all are to be skipped."""
+    ran: list[str] = []
+
+    def measured(script: str, flags: tuple[str, ...], quick: bool) -> dict[str, Any]:
+        ran.append(script)
+        if script == "two.py" and not stopped:
+            stopped.append(script)
+            raise KeyboardInterrupt
+        record: dict[str, Any] = {**RECORD, "benchmark": script[:-3]}
+        (folder / f"{script[:-3]}.json").write_text(json.dumps(record))
+        return record
+
+    stopped: list[str] = [] if "--resume" not in flags else ["two.py"]
+    monkeypatch.setattr(driver, "RESULTS", folder)
+    monkeypatch.setattr(driver, "BENCHES", [("one.py", ()), ("two.py", ())])
+    monkeypatch.setattr(driver, "measured", measured)
+    monkeypatch.setattr(sys, "argv", ["all.py", *flags])
+    with pytest.raises(SystemExit):
+        driver.main()
+    return ran
+
+
+def test_what_was_measured_before_a_stop_is_not_measured_again(
+    driver: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert _driven(driver, monkeypatch, tmp_path) == ["one.py", "two.py"]
+    assert "all.py --resume goes on from here" in capsys.readouterr().err
+    assert _driven(driver, monkeypatch, tmp_path, "--resume") == ["two.py"]
+    told = capsys.readouterr()
+    assert "one batch 64 sbx: ratio" in told.out
+    assert "two batch 64 sbx: ratio" in told.out
+    assert _driven(driver, monkeypatch, tmp_path, "--resume") == []
+    monkeypatch.setattr(driver, "commit", lambda: "another")
+    assert _driven(driver, monkeypatch, tmp_path, "--resume") == ["one.py", "two.py"]
+    assert "1 of 2  one.py  (about 0 minutes left)" in capsys.readouterr().err
 
 
 def test_every_bench_is_there(driver: ModuleType) -> None:
