@@ -267,7 +267,7 @@ def _refuse_other_settings(training: Training, state: Mapping[str, Any], store: 
 
 
 def _allowed_changes(training: Training, overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """A new budget, and what only memory depends on; any other change is refused."""
+    """A new budget, and what nothing that is learned depends on; any other change is refused."""
     wanted = training.live.now.replaced(overrides)
     differences, budget = training.live.now.differences(wanted), wanted.unit.setting
     allowed = (budget, *wanted.resumable)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from steadyrl.core.presets import load_config
-from steadyrl.core.records import Diagnosis
+from steadyrl.core.records import Diagnosis, Step
 from steadyrl.core.run_config import RunConfig
+from steadyrl.experiments import candidates as module
 from steadyrl.experiments.candidates import (
     PLACEBO,
     Candidate,
@@ -114,6 +116,16 @@ def test_the_random_fix_is_none_that_a_cause_proposed() -> None:
     assert identities(tried, "C") == [identity]
     (other,) = identities(tried, "random fix")
     assert other != identity
+
+
+def test_the_random_fix_changes_what_is_learned(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = DDPG.replaced({"compute.threads": 2})
+    monkeypatch.setattr(module, "REMEDIES", {n: REMEDIES[n] for n in ("R301", "R320", "R375")})
+    window = Window(6000)
+    window.append(Step(1, 1, 0.0, {"machine.writing_share": 0.5}))
+    for seed in range(8):
+        judged = replace(judged_with(config.replaced({"seed": seed})), window=window)
+        assert identities(candidates_for(judged), "random fix") == ["R301"]
 
 
 def test_the_placebo_begins_where_the_proposals_begin() -> None:

@@ -110,7 +110,8 @@ def test_a_resume_may_change_what_only_memory_depends_on(tmp_path: Path, capsys:
     assert returns[0][:4] == returns[1][:4]
     capsys.readouterr()
     assert main(["train", "--resume", str(run), "--learning-rate", "1"]) == 2
-    assert "Only total_samples and micro_batch_size" in capsys.readouterr().err
+    told = "Only total_samples and checkpoints.every and micro_batch_size"
+    assert told in capsys.readouterr().err
 
 
 def test_activations_are_computed_again_if_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

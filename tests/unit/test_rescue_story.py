@@ -12,8 +12,8 @@ import pytest
 
 from steadyrl.core.presets import load_config
 from steadyrl.core.records import Step
+from steadyrl.experiments import candidates, trials
 from steadyrl.experiments import rescue as module
-from steadyrl.experiments import trials
 from steadyrl.experiments.candidates import PLACEBO
 from steadyrl.experiments.rescue import Rescue, rescue
 from steadyrl.experiments.trials import Trial
@@ -221,8 +221,11 @@ def test_the_rescued_config_says_why_and_is_the_config_with_the_change(
 
 
 def test_a_remedy_forks_from_the_last_good_checkpoint_unless_it_begins_anew(
-    lab: Lab, tmp_path: Path
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    anew = "R314 later-start"  # must be the random fix, where there is nothing else
+    few = {name: REMEDIES[name] for name in (REMEDY[:4], anew[:4])}
+    monkeypatch.setattr(candidates, "REMEDIES", few)
     lab.good = 20
     lab.rescue(tmp_path / "out")
     by_name = {trial.name: trial for trial in lab.made}
@@ -230,9 +233,7 @@ def test_a_remedy_forks_from_the_last_good_checkpoint_unless_it_begins_anew(
     assert (by_name[REMEDY].source, by_name[REMEDY].step) == (original, 20)
     assert by_name[REMEDY].changes == {"learning_rate": 0.0001}
     assert (by_name[PLACEBO].source, by_name[PLACEBO].step) == (original, 20)
-    # Which remedy is the random fix depends on how many there are; this one must begin anew.
-    restarting = [t for t in lab.made if t.name[:4] in REMEDIES and REMEDIES[t.name[:4]].restart]
-    assert {(trial.source, trial.step) for trial in restarting} == {(None, None)}
+    assert (by_name[anew].source, by_name[anew].step) == (None, None)
 
 
 def test_without_a_good_checkpoint_everything_begins_anew(lab: Lab, tmp_path: Path) -> None:

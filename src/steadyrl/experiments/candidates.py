@@ -48,10 +48,18 @@ def candidates_for(judged: Judged) -> list[Candidate]:
     restart = fixed or all(candidate.restart for candidate in found)
     generator = np.random.default_rng(derived_seed(config.seed, "random fix"))
     for identity in generator.permutation(sorted(REMEDIES)):
+        if not _changes_learning(identity, config, window):
+            continue
         if _add(found, str(identity), "random fix", config, window):
             break
     found.append(Candidate(PLACEBO, "placebo", {"seed": config.seed + PLACEBO_SEED}, restart))
     return found
+
+
+def _changes_learning(identity: str, config: RunConfig, window: Window) -> bool:
+    """Whether more than memory, time and what is saved depends on it: else it is a placebo."""
+    changes = REMEDIES[identity].proposal(config, window) or {}
+    return not set(changes) <= {*config.resumable, "compute.threads"}
 
 
 def asked_for(changes: Mapping[str, Any]) -> Candidate:
