@@ -238,9 +238,9 @@ class Watch:
 
     def _begin(self, _store: RunWriter | None = None) -> None:
         self.path = claim_run_path(self.path)
-        self._store = RunWriter.create(self.path, self.config)
-        self._store.append_event("started", 0, source=self.config.source, **made_with())
-        self._machine = MachineMeter(self.path)
+        self._store = store = RunWriter.create(self.path, self.config)
+        store.append_event("started", 0, source=self.config.source, **made_with())
+        self._machine = MachineMeter(self.path, lambda: store.seconds_writing)
 
     def _begin_again(self, _store: RunWriter | None = None) -> None:
         self._store = RunWriter.open(self.path)
