@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from steadyrl.core.machine import commit, processor
 from steadyrl.core.records import without_nan
@@ -109,6 +110,7 @@ def machine() -> dict[str, Any]:
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "cpu": processor(),
+        "vectors": torch.backends.cpu.get_cpu_capability(),  # ratios depend on it
         "cores": os.cpu_count(),
         "python": platform.python_version(),
         "commit": commit(),

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from website.checks import broken_links, lost_pages, navigation, requests
+from website.measured import from_results
 from website.staging import ROOT, hand_written, stage
 from website.written import from_classes
 
@@ -20,7 +21,7 @@ TOLD = 20  # of what is wrong: the rest is mostly the same again
 
 def main() -> int:
     """The site in build/site; 1 if anything is wrong with it."""
-    for name, text in from_classes().items():
+    for name, text in {**from_classes(), **from_results(ROOT)}.items():
         (ROOT / name).write_text(text, "utf-8")
     pages = stage(SOURCE)
     shutil.copy(CSS, SOURCE)

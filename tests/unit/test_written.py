@@ -11,6 +11,7 @@ from steadyrl.cli.main import main
 from steadyrl.core.registry import ALGORITHMS, config_class
 from steadyrl.stability.explain import texts_of_rules
 from steadyrl.stability.rule_texts import rule_texts
+from website.measured import from_results, with_rows
 from website.staging import ROOT
 from website.written import from_classes
 
@@ -23,6 +24,17 @@ def test_a_written_file_is_what_the_classes_say(name: str) -> None:
     if "schemas" in name and not PINNED:
         pytest.skip("another version of pydantic words schemas otherwise")
     assert (ROOT / name).read_text("utf-8") == from_classes()[name], "run 'make docs'"
+
+
+@pytest.mark.parametrize("name", list(from_results(ROOT)))
+def test_what_was_measured_is_told_as_it_was(name: str) -> None:
+    assert (ROOT / name).read_text("utf-8") == from_results(ROOT)[name], "run 'make docs'"
+
+
+def test_a_row_that_is_not_there_is_missed() -> None:
+    assert with_rows("| a | 1 |\n| b | 2 |\n", {"a": "3"}) == "| a | 3 |\n| b | 2 |\n"
+    with pytest.raises(ValueError, match="one row"):
+        with_rows("| a | 1 |\n", {"b": "3"})
 
 
 def test_rules_are_told_as_they_are() -> None:
