@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from steadyrl.nets import products
 from steadyrl.nets.dense import Precision
 from steadyrl.nets.initial import Gain, orthogonal
 
@@ -169,7 +170,7 @@ class ConvNetwork:
             current = functional.conv2d(current, weight, bias, stride=stride).relu_()
             activations.append(current)
         weight, bias, last_weight, last_bias = weights[self.architecture.dense :]
-        current = torch.addmm(bias, current.flatten(1), weight.t()).relu_()
+        current = products.with_relu(current.flatten(1), weight, bias)
         return [*activations, current, torch.addmm(last_bias, current, last_weight.t())]
 
     def _add_gradients(
@@ -179,12 +180,12 @@ class ConvNetwork:
         layers, dense = self.architecture.layers, self.architecture.dense
         weight, last_weight = weights[dense], weights[dense + 2]
         gradients = self._gradient_views
-        _add_product(gradients[dense + 2], slope.t(), features)
+        products.add_weight_gradient(slope, features, gradients[dense + 2])
         gradients[dense + 3].add_(slope.sum(0))
         slope = torch.ops.aten.threshold_backward(slope @ last_weight, features, 0)
-        _add_product(gradients[dense], slope.t(), convolved[-1].flatten(1))
+        products.add_weight_gradient(slope, convolved[-1].flatten(1), gradients[dense])
         gradients[dense + 1].add_(slope.sum(0))
-        slope = (slope @ weight).view(convolved[-1].shape)
+        slope = products.passed_down(slope, weight).view(convolved[-1].shape)
         slope = slope.contiguous(memory_format=torch.channels_last)
         for index in range(len(layers) - 1, -1, -1):
             filters, _, stride = layers[index]
@@ -220,9 +221,9 @@ class ConvNetwork:
         assert change is not None
         weight, _, last_weight, _ = weights[self.architecture.dense :]
         move, bias_move, last_move, last_bias_move = moves[self.architecture.dense :]
-        moved = torch.addmm(bias_move, below.flatten(1), move.t())
-        moved.addmm_(change.flatten(1), weight.t()).mul_(features > 0)
-        return torch.addmm(last_bias_move, features, last_move.t()).addmm_(moved, last_weight.t())
+        moved = products.tangent(below.flatten(1), change.flatten(1), weight, move, bias_move)
+        moved.mul_(features > 0)
+        return products.tangent(features, moved, last_weight, last_move, last_bias_move)
 
     def _split(self, flat: Tensor) -> list[Tensor]:
         views, offset = [], 0
@@ -231,14 +232,6 @@ class ConvNetwork:
             views.append(flat[offset : offset + length].view(shape))
             offset += length
         return views
-
-
-def _add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
-    """Add left @ right; in one go, where both are of one kind."""
-    if left.dtype is total.dtype:
-        total.addmm_(left, right)
-    else:
-        total.add_(left @ right)
 
 
 def _shapes(

@@ -17,9 +17,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from steadyrl.nets import products
 from steadyrl.nets.few_rows import FewRows
 from steadyrl.nets.initial import Gain, orthogonal, uniform
-from steadyrl.nets.products import input_gradient, put_weight_gradient
 
 Output = Literal["linear", "tanh"]
 Hidden = Literal["relu", "tanh"]
@@ -113,13 +113,10 @@ class DenseNetwork:
         if self.device.type == "cpu" and precision == "fp32":
             pairs, relu = (self._layers, self._gradient_layers), hidden == "relu"
             self.few = FewRows(*pairs, self.gradient, self.extra, relu=relu)
-        # bf16 has too few digits for the difference.
-        self._by_sigmoid = hidden == "tanh" and precision == "fp32"
-        self._minus_one = torch.tensor(-1.0, device=self.device)
-        self._transposed = [(weight.t(), bias) for weight, bias in self._work_layers]
-        *self._below_last, self._last = self._transposed
+        self._hidden_layer = products.with_relu if hidden == "relu" else products.with_tanh
+        *self._below_last, self._last = self._work_layers
         self._activations: dict[int, list[Tensor]] = {}
-        self._deltas: dict[int, list[tuple[Tensor, Tensor]]] = {}  # and turned, for products
+        self._deltas: dict[int, list[Tensor]] = {}
         self._moves: dict[int, list[Tensor]] = {}
         self._bends: list[Tensor] = []  # of the last `forward`, once a tangent has asked for them
         self._inputs = torch.empty(0)
@@ -145,16 +142,11 @@ class DenseNetwork:
         activations = self._workspace(self._activations, inputs.shape[0])
         self._inputs = current = inputs
         self._bends = []
-        for (weight, bias), out in zip(self._below_last, activations, strict=False):
-            if self.hidden == "relu":
-                current = torch._addmm_activation(bias, current, weight, out=out)  # by ReLU
-            elif self._by_sigmoid:
-                # tanh x = 2 sigmoid(2 x) - 1, in half of tanh's time; the product doubles for free.
-                out = torch.addmm(bias, current, weight, beta=2, alpha=2, out=out).sigmoid_()
-                current = torch.add(self._minus_one, out, alpha=2, out=out)
-            else:
-                current = torch.addmm(bias, current, weight, out=out).tanh_()
-        current = activations[-1] = torch.addmm(self._last[1], current, self._last[0])
+        for index, (weight, bias) in enumerate(self._below_last):
+            current = self._hidden_layer(current, weight, bias, activations[index])
+            activations[index] = current
+        weight, bias = self._last
+        current = activations[-1] = torch.addmm(bias, current, weight.t())
         if self.output == "tanh":
             current.tanh_()
         return current.float() if self.precision == "bf16" else current
@@ -169,21 +161,20 @@ class DenseNetwork:
         products are then never computed.
         """
         delta, rows = output_gradient, output_gradient.shape[0]
-        activations, deltas = self._activations[rows], self._delta_pairs(rows)
+        activations, deltas = self._activations[rows], self._workspace(self._deltas, rows)
         if self.precision == "bf16":
             delta = delta.to(torch.bfloat16)
         if self.output == "tanh":
             delta = torch.ops.aten.tanh_backward(delta, activations[-1])
-        turned = delta.t() if parameters else delta
         for index in range(len(self._work_layers) - 1, -1, -1):
             below = activations[index - 1] if index else self._inputs
             if parameters:
                 weight_gradient, bias_gradient = self._gradient_layers[index]
-                put_weight_gradient(delta, turned, below, weight_gradient)
+                products.put_weight_gradient(delta, below, weight_gradient)
                 torch.sum(delta, 0, out=bias_gradient)
             if index:
-                above, (delta, turned) = delta, deltas[index - 1]
-                torch.mm(above, self._work_layers[index][0], out=delta)
+                weight = self._work_layers[index][0]
+                delta = products.passed_down(delta, weight, deltas[index - 1])
                 if self.hidden == "relu":
                     _THROUGH_RELU(delta, below, 0, grad_input=delta)
                 else:
@@ -194,7 +185,7 @@ class DenseNetwork:
             self.extra_gradient.copy_(kept)
         if inputs_from is None:
             return None
-        return input_gradient(delta, self._work_layers[0][0][:, inputs_from:]).float()
+        return products.input_gradient(delta, self._work_layers[0][0][:, inputs_from:]).float()
 
     def tangent(self, direction: Tensor) -> Tensor:
         """Derivative of the last `forward`'s outputs along a direction in parameter space."""
@@ -204,9 +195,8 @@ class DenseNetwork:
         below, change, last = self._inputs, None, len(self._work_layers) - 1
         layers = _views(direction.to(activations[0].dtype), self.sizes)
         for index, (weight, bias) in enumerate(layers):
-            moved = torch.addmm(bias, below, weight.t(), out=moves[index])
-            if change is not None:
-                moved.addmm_(change, self._transposed[index][0])
+            held = self._work_layers[index][0]
+            moved = products.tangent(below, change, held, weight, bias, out=moves[index])
             if index < last or self.output == "tanh":
                 moved.mul_(bends[index])
             below, change = activations[index], moved
@@ -254,12 +244,6 @@ class DenseNetwork:
             _forget_many(store)
             store[rows] = self._buffers(rows)
         return store[rows]
-
-    def _delta_pairs(self, rows: int) -> list[tuple[Tensor, Tensor]]:
-        if rows not in self._deltas:
-            _forget_many(self._deltas)
-            self._deltas[rows] = [(buffer, buffer.t()) for buffer in self._buffers(rows)]
-        return self._deltas[rows]
 
     def _buffers(self, rows: int) -> list[Tensor]:
         kind = torch.bfloat16 if self.precision == "bf16" else torch.float32
