@@ -106,7 +106,7 @@ def test_an_interruption_reaches_the_caller(tmp_path: Path) -> None:
 def test_a_worker_that_was_interrupted_begins_nothing_new(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(executor_module, "_WORKER", {"parent": os.getppid(), "stopped": 0})
+    monkeypatch.setattr(executor_module, "_WORKER", {"parent": os.getppid()})
     work = partial(interrupt_at_a, folder=tmp_path)
     for name in ("a", "b"):
         with pytest.raises(KeyboardInterrupt):
@@ -156,6 +156,31 @@ def stop_between_runs(parent: int, folder: Path) -> None:
     (folder / "alive").touch()
     with pytest.raises(KeyboardInterrupt):
         executor_module._work_unless_stopped(partial(leave_a_mark, folder=folder), "begun")
+
+
+def stop_before_training(name: str, folder: Path) -> None:
+    """As if the signal came while torch is imported: no run is there yet that could hear it."""
+    os.kill(os.getpid(), signal.SIGTERM)
+    leave_a_mark(f"{name} went on", folder)
+
+
+def stopped_before_training(parent: int, folder: Path) -> None:
+    executor_module._begin_worker(1, parent)
+    with pytest.raises(KeyboardInterrupt):
+        executor_module._work_unless_stopped(partial(stop_before_training, folder=folder), "a")
+    with pytest.raises(KeyboardInterrupt):
+        executor_module._work_unless_stopped(partial(leave_a_mark, folder=folder), "b")
+
+
+def test_a_worker_that_is_told_to_stop_before_its_run_can_hear_it_does_not_begin(
+    tmp_path: Path,
+) -> None:
+    context = multiprocessing.get_context("spawn")
+    worker = context.Process(target=stopped_before_training, args=(os.getpid(), tmp_path))
+    worker.start()
+    worker.join()
+    assert worker.exitcode == 0
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_worker_that_is_told_to_stop_between_two_runs_lives_and_begins_no_other(

@@ -249,29 +249,34 @@ def _begin_worker(threads: int, parent: int) -> None:
     signal.signal(signal.SIGTERM, _stop_between_runs)
 
 
-_WORKER: dict[str, int] = {"parent": 0, "stopped": 0}
+_WORKER: dict[str, int] = {}  # of this process: its parent, whether it is at work, or stopped
 
 
 def _stop_between_runs(_signal: int, _frame: object) -> None:
     """Begin nothing more (a run that is under way hears the signal itself).
 
-    Dying here could leave a lock of the pool's taken, and the other workers would wait for ever.
+    Dying between two runs could leave a lock of the pool's taken, and the other workers would wait
+    for ever. What is at work and no run yet, while torch is imported, ends here.
     """
     if os.getppid() != _WORKER["parent"]:
         os._exit(1)
     _WORKER["stopped"] = 1
+    if _WORKER.get("working"):
+        raise KeyboardInterrupt
 
 
 def _work_unless_stopped(work: Callable[[Item], object], item: Item) -> None:
     """A pool hands out one item ahead: after an interruption that one must not begin."""
-    if _WORKER["stopped"]:
-        raise KeyboardInterrupt
     try:
+        _WORKER["working"] = 1  # before the question: a signal in between must end this
+        if _WORKER.get("stopped"):
+            raise KeyboardInterrupt
         work(item)
     except KeyboardInterrupt:
         _WORKER["stopped"] = 1
         raise
     finally:
+        _WORKER["working"] = 0
         if os.getppid() != _WORKER["parent"]:
             os._exit(1)  # nobody is left to take the result
 
