@@ -25,6 +25,7 @@ def main() -> None:
     parser.add_argument("--twin-critics", action="store_true")
     parser.add_argument("--policy-delay", type=int, default=1)
     parser.add_argument("--target-noise", type=float, default=0.0)
+    parser.add_argument("--uncompiled", action="store_true", help="as where there is no compiler")
     arguments = parser.parse_args()
     config = load_config(
         "ddpg/pendulum",
@@ -35,6 +36,7 @@ def main() -> None:
             "log_every": 100,
             "seed": arguments.seed,
             "compute.precision": arguments.precision,
+            "compiled": not arguments.uncompiled,
             "twin_critics": arguments.twin_critics,
             "policy_delay": arguments.policy_delay,
             "target_noise_std": arguments.target_noise,

@@ -1,8 +1,8 @@
 """Environment steps per second: our DDPG and TD3 against Stable-Baselines3's and SBX's, in one run.
 
 Same environment (Pendulum-v1), networks (256, 256), batch, one update per step, one thread. Each
-round measures the pure matrix products, ours, SB3 and SBX one after the other; figures are medians
-over rounds. Run it on an idle machine.
+round measures the pure matrix products, ours, SB3, SBX and ours without a compiler one after the
+other; figures are medians over rounds. Run it on an idle machine.
 """
 
 from __future__ import annotations
@@ -36,13 +36,14 @@ def main() -> None:
     for size in arguments.batch_sizes:
         steps = STEPS.get(size, 1000) if not arguments.quick else 600
         flags = ("--batch-size", size, "--steps", steps)
-        samples: dict[str, list[float]] = {"products": [], "ours": [], "sb3": [], "sbx": []}
+        names = ("ours", "sb3", "sbx", "uncompiled")
+        samples: dict[str, list[float]] = {name: [] for name in ("products", *names)}
         if arguments.bf16:
             samples["ours_bf16"] = []
         for _ in range(rounds):
             floor = run_json(sys.executable, HERE / "matmul_share.py", "--batch-size", size)
             samples["products"].append(floor["seconds"])
-            for name in ("ours", "sb3", "sbx", "ours_bf16"):
+            for name in (*names, "ours_bf16"):
                 if name in samples:
                     found = _measure(name, arguments.algorithm, flags)
                     samples[name].append(found["steps_per_second"])
@@ -65,6 +66,8 @@ def _measure(name: str, algorithm: str, flags: tuple[Any, ...]) -> dict[str, Any
         return run_json(SBX_PYTHON, script, *flags, "--algorithm", algorithm)
     precision = "bf16" if name == "ours_bf16" else "fp32"
     extra = TD3 if algorithm == "td3" else ()
+    if name == "uncompiled":
+        extra += ("--uncompiled",)
     script = HERE / "ours_ddpg.py"
     return run_json(sys.executable, script, *flags, *extra, "--precision", precision)
 
@@ -74,6 +77,10 @@ def _summary(samples: dict[str, list[float]]) -> dict[str, Any]:
     summary: dict[str, Any] = {"ours": {"steps_per_second": round(statistics.median(ours), 1)}}
     for name in ("sb3", "sbx"):
         summary[name] = ratio(ours, samples[name])
+    # Where there is no compiler: against the same rounds of SBX.
+    summary["uncompiled"] = ratio(samples["uncompiled"], samples["sbx"]) | {
+        "steps_per_second": round(statistics.median(samples["uncompiled"]), 1)
+    }
     if "ours_bf16" in samples:
         summary["ours_bf16_to_sb3"] = ratio(samples["ours_bf16"], samples["sb3"])
     for name in ("ours", "sb3", "sbx"):

@@ -79,9 +79,7 @@ def machine(found: Results) -> str:
 def peers(found: Results) -> Iterator[Sequence[str]]:
     """Ours beside every peer, work by work."""
     for algorithm in ("ddpg", "td3"):
-        for size, sides in found[f"speed_{algorithm}"]["batch"].items():
-            work = f"{algorithm.upper()}, Pendulum, batch {size}: steps a second"
-            yield from _rates(work, sides, {"sb3": "Stable-Baselines3", "sbx": "SBX"})
+        yield from _off_policy(algorithm.upper(), found[f"speed_{algorithm}"]["batch"])
     speed, names = found["speed_on_policy"], {"sb3": "Stable-Baselines3", "sbx": "SBX"}
     yield from _rates("PPO, 8 copies of CartPole: steps a second", speed["ppo"], names)
     work = "TRPO, 8 copies of CartPole: steps a second"
@@ -125,6 +123,16 @@ def peers(found: Results) -> Iterator[Sequence[str]]:
             for side in ("ours", "trl")
         }
         yield (f"GRPO, {model}: an update", sides["ours"], f"TRL {sides['trl']}", ratio(row))
+
+
+def _off_policy(name: str, batches: Results) -> Iterator[Sequence[str]]:
+    for size, sides in batches.items():
+        work = f"{name}, Pendulum, batch {size}: steps a second"
+        yield from _rates(work, sides, {"sb3": "Stable-Baselines3", "sbx": "SBX"})
+        if "uncompiled" in sides:
+            alone, sbx = (_rate(sides[who]["steps_per_second"]) for who in ("uncompiled", "sbx"))
+            told = (f"{work}, without a compiler", alone, f"SBX {sbx}")
+            yield (*told, ratio(sides["uncompiled"]))
 
 
 def arithmetic(found: Results) -> Iterator[Sequence[str]]:

@@ -57,7 +57,7 @@ def train(
     path = directory or Path("runs") / default_name(config)
     with _begun(path, config, numbered=numbered or directory is None) as (training, store):
         with store.begins():
-            store.append_event("started", 0, seed=config.seed, guard=guard, **made_with())
+            store.append_event("started", 0, seed=config.seed, guard=guard, **_made_with(training))
             _save_beginning(training, store, step=0, good=True)
         return drive(training, store, guard=guard, observers=observers), store.path
 
@@ -88,7 +88,7 @@ def resume(
                 store.append_event(DAMAGE, step, problem=problem)
             for problem in problems:
                 store.append_event("checkpoint skipped", step, problem=problem)
-            store.append_event("resumed", step, **made_with())
+            store.append_event("resumed", step, **_made_with(training))
             acted = _apply(training, changes, step, acted)
             guard = guard or _recorded_guard(store)
             return drive(training, store, guard=guard, observers=observers, acted=acted)
@@ -119,7 +119,7 @@ def fork(
     with _begun(directory, config, state=state) as (training, store):
         told = {"source": str(source), "changes": dict(changes), "guard": guard}
         with store.begins():
-            store.append_event("forked", step, **told, **made_with())
+            store.append_event("forked", step, **told, **_made_with(training))
             # Its past is its parent's: detectors compare a run with itself, and must know how it
             # was.
             for past in parent.steps():
@@ -195,6 +195,10 @@ def _begun(
         path = claim_run_path(path) if numbered else path
         with closing(RunWriter.create(path, config)) as store:
             yield training, store
+
+
+def _made_with(training: Training) -> dict[str, str]:
+    return made_with() | ({"passes": training.passes} if training.passes else {})
 
 
 def _save_beginning(training: Training, store: RunWriter, *, step: int, good: bool) -> None:

@@ -241,7 +241,7 @@ class DenseNetwork:
 
     def _workspace(self, store: dict[int, list[Tensor]], rows: int) -> list[Tensor]:
         if rows not in store:
-            _forget_many(store)
+            forget_many(store)
             store[rows] = self._buffers(rows)
         return store[rows]
 
@@ -250,7 +250,8 @@ class DenseNetwork:
         return [torch.empty(rows, n, dtype=kind, device=self.device) for n in self.sizes[1:]]
 
 
-def _forget_many(store: dict[int, Any]) -> None:
+def forget_many(store: dict[int, Any]) -> None:
+    """Make room for one more."""
     if len(store) >= 4:  # batch sizes seldom change; never hoard buffers of old ones
         store.clear()
 

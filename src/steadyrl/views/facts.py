@@ -11,6 +11,8 @@ from steadyrl.verdict import Verdict
 if TYPE_CHECKING:
     from steadyrl.judging import Recorded
 
+WHERE = ("machine", "passes")  # of an event that says where training began or went on
+
 
 def heard(store: Recorded) -> float:
     """When the record last grew."""
@@ -41,8 +43,12 @@ def facts_of(
 
 def made_with(events: Sequence[Mapping[str, Any]]) -> list[str]:
     """Versions and machines that it was trained with: more than one if it was resumed elsewhere."""
-    told = [(event.get("versions"), event.get("machine")) for event in events]
-    return list(dict.fromkeys(f"{versions} on {machine}" for versions, machine in told if versions))
+    told = [
+        f"{event['versions']} on {', '.join(str(event[k]) for k in WHERE if event.get(k))}"
+        for event in events
+        if event.get("versions")
+    ]
+    return list(dict.fromkeys(told))
 
 
 def duration(seconds: float) -> str:

@@ -74,6 +74,7 @@ class Training:
     schemes: tuple[str, ...] = ("drawn", "trajectory")
     processes: Processes = ALONE  # who else trains the same weights
     spaces: Spaces | None = None  # what the policy sees and does, if it is one of actions
+    passes: str = ""  # who computes them, if it is not torch
 
     @property
     def steps(self) -> Iterator[Step]:

@@ -43,6 +43,11 @@ class DDPGConfig(ScheduledRate, ActingConfig):
     hidden_sizes: LayerSizes = setting(
         (256, 256), "units of the hidden layers, both networks", changes="start"
     )
+    compiled: bool = setting(
+        True,
+        "pass through networks by a kernel that this machine's C compiler makes, if it has one",
+        changes="fork",
+    )
 
     # Data
     buffer_size: int = setting(

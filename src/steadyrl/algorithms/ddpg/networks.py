@@ -7,6 +7,7 @@ import torch
 from steadyrl.algorithms.common.own_networks import own_network, seen_box
 from steadyrl.algorithms.ddpg.config import DDPGConfig
 from steadyrl.core.seeding import integer_seed
+from steadyrl.nets.compiled import relu_network
 from steadyrl.nets.dense import DenseNetwork, Precision
 from steadyrl.nets.own import OwnNetwork
 
@@ -28,7 +29,14 @@ def make_actor(
         return own_network(config, space, actions, seed=seed, squash=True, device=device)
     size = torch.Size(shape).numel()
     sizes = (size, *config.hidden_sizes, actions)
-    return DenseNetwork(sizes, output="tanh", seed=seed, device=device, precision=precision)
+    return relu_network(
+        sizes,
+        compiled=config.compiled,
+        output="tanh",
+        seed=seed,
+        device=device,
+        precision=precision,
+    )
 
 
 def make_critic(
@@ -44,4 +52,6 @@ def make_critic(
     if config.network is not None:
         return own_network(config, seen_box((inputs,)), 1, seed=seed, device=device)
     sizes = (inputs, *config.hidden_sizes, 1)
-    return DenseNetwork(sizes, seed=seed, device=device, precision=precision)
+    return relu_network(
+        sizes, compiled=config.compiled, seed=seed, device=device, precision=precision
+    )

@@ -12,6 +12,7 @@ from steadyrl.algorithms.ddpg.gradients import gradients
 from steadyrl.algorithms.ddpg.learner import DDPGLearner
 from steadyrl.core.config import LiveConfig
 from steadyrl.environments.envs import Envs
+from steadyrl.nets.compiled import passes_of
 from steadyrl.nets.dense import first_non_finite
 
 
@@ -32,6 +33,7 @@ def prepare(config: DDPGConfig, device: torch.device) -> Training:
             ),
             gradients=lambda **how: gradients(learner, live.now, envs.count, **how),
             experience=lambda: len(learner.replay),
+            passes=passes_of(learner.actor),
         )
 
     return in_environments(config, build)
