@@ -37,7 +37,6 @@ from steadyrl.experiments.fault_bench.substitutions import SUBSTITUTIONS
 from steadyrl.experiments.fault_bench.suite import BenchCase, Suite
 from steadyrl.experiments.trials import Outcome, Trial, is_done
 from steadyrl.nets.adam import Adam
-from steadyrl.nets.dense import DenseNetwork
 from steadyrl.stability.causes import CAUSES
 from steadyrl.stability.monitor import Monitor
 from steadyrl.stability.window import Window
@@ -95,7 +94,7 @@ def test_a_substitution_ends_with_its_block(name: str) -> None:
         (ddpg, "td_targets"),
         (ddpg, "follow"),
         (ddpg, "ends_of_future"),
-        (DenseNetwork, "backward"),
+        (ddpg, "uphill"),
         (Adam, "step"),
         (ReplayBuffer, "add"),
         (ppo, "clipped_surrogate"),

@@ -158,7 +158,7 @@ def update_actor(learner: DDPGLearner, batch: Batch, config: DDPGConfig) -> Acto
     rows, critic, columns = batch.rows.shape[0], learner.critics[0], batch.observations.shape[1]
     actions = learner.actor.forward(batch.observations)
     values = critic.forward(torch.cat((batch.observations, actions), dim=1))
-    slopes = critic.backward(_uphill(rows, values.device), parameters=False, inputs_from=columns)
+    slopes = critic.backward(uphill(rows, values.device), parameters=False, inputs_from=columns)
     assert slopes is not None
     learner.actor.backward(slopes)
     rate = config.learning_rate
@@ -202,7 +202,7 @@ def evaluate_policy(learner: DDPGLearner, config: DDPGConfig) -> dict[str, float
 
 
 @cache
-def _uphill(rows: int, device: torch.device) -> Tensor:
+def uphill(rows: int, device: torch.device) -> Tensor:
     """Slope of the negative mean of so many values."""
     return torch.full((rows, 1), -1.0 / rows, device=device)
 

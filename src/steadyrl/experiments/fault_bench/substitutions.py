@@ -20,7 +20,6 @@ from steadyrl.experiments.fault_bench.language_substitutions import LANGUAGE_SUB
 from steadyrl.experiments.fault_bench.replaced import replaced
 from steadyrl.experiments.fault_bench.replay_substitutions import REPLAY_SUBSTITUTIONS
 from steadyrl.nets.adam import Adam
-from steadyrl.nets.dense import DenseNetwork
 
 
 def terminal_mask_missing(strength: float) -> Any:
@@ -60,15 +59,11 @@ def target_not_updated(strength: float) -> Any:
 
 def actor_sign_flipped(strength: float) -> Any:
     """The actor descends instead of ascending."""
-
-    def make(original: Any) -> Any:
-        def backward(self: Any, output_gradient: Any, **options: Any) -> Any:
-            slopes = original(self, output_gradient, **options)
-            return slopes if slopes is None else slopes * -strength
-
-        return backward
-
-    return replaced(DenseNetwork, "backward", make)
+    return replaced(
+        ddpg,
+        "uphill",
+        lambda original: lambda rows, device: original(rows, device) * -strength,
+    )
 
 
 def optimiser_detached(strength: float) -> Any:
