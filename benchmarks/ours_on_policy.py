@@ -25,8 +25,16 @@ def product_flop(_sum: Sequence[int], left: Sequence[int], right: Sequence[int],
     return 2 * left[0] * left[1] * right[1]
 
 
+def layer_flop(below: Any, weight: Any, *_: Any, **__: Any) -> int:
+    """Of a layer by oneDNN; shapes are given."""
+    return int(2 * below[0] * below[1] * weight[0])
+
+
 # Products that torch's own counter does not count.
-NOT_KNOWN = dict.fromkeys((torch.ops.aten.addmm_, torch.ops.aten._addmm_activation), product_flop)
+NOT_KNOWN: dict[Any, Callable[..., int]] = dict.fromkeys(
+    (torch.ops.aten.addmm_, torch.ops.aten._addmm_activation), product_flop
+)
+NOT_KNOWN[torch.ops.mkldnn._linear_pointwise] = layer_flop
 
 
 class Stopwatch:
