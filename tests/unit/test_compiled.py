@@ -138,6 +138,10 @@ def _no_compiler(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     monkeypatch.setenv("CC", str(folder / "nowhere"))
 
 
+def _compiler_that_nobody_can_read(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    monkeypatch.setenv("CC", 'gcc "-O3')
+
+
 def _compiler_that_fails(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     monkeypatch.setenv("CC", "false")
 
@@ -159,6 +163,7 @@ def _old_processor(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     "without",
     [
         _no_compiler,
+        _compiler_that_nobody_can_read,
         _compiler_that_fails,
         _folder_that_others_may_fill,
         _no_folder,
@@ -185,6 +190,16 @@ def test_without_a_kernel_torch_computes_and_nothing_is_said(
     assert torch.equal(network.gradient, plain.gradient)
     assert passes_of(network) == ""
     assert capfd.readouterr() == ("", "")
+
+
+@can_compile
+@pytest.mark.parametrize("words", ["", "env cc", "cc -g0"])
+def test_a_compiler_may_be_several_words_or_the_usual_one(
+    words: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("CC", words)
+    assert kernel() is not None
 
 
 @can_compile

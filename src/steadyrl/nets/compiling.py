@@ -5,11 +5,12 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
-import shutil
+import shlex
 import stat
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -28,22 +29,22 @@ SECONDS = 60.0  # it takes half of one
 def kernel() -> ctypes.CDLL | None:
     """Compiled once and kept in the cache; None where it cannot be had, whatever the reason."""
     instructions = INSTRUCTIONS.get(torch.backends.cpu.get_cpu_capability())
-    compiler = shutil.which(os.environ.get("CC", "cc"))
-    if sys.platform != "linux" or instructions is None or compiler is None:
+    if sys.platform != "linux" or instructions is None:
         return None
     flags = ("-O3", "-std=gnu11", "-shared", "-fPIC", *instructions)
     try:
+        compiler = shlex.split(os.environ.get("CC") or "cc")  # or several words: "ccache gcc"
         file = _compiled(compiler, flags, cache_folder() / "kernels")
         try:
             return _declared(file)
         except (OSError, AttributeError):  # it is not what was put there
             file.unlink()
             return _declared(_compiled(compiler, flags, file.parent))
-    except (OSError, subprocess.SubprocessError, AttributeError):
+    except (OSError, ValueError, subprocess.SubprocessError, AttributeError):
         return None
 
 
-def _compiled(compiler: str, flags: tuple[str, ...], folder: Path) -> Path:
+def _compiled(compiler: Sequence[str], flags: tuple[str, ...], folder: Path) -> Path:
     """The library's file; whoever else compiles it at the same time makes the same."""
     content = SOURCE.read_bytes()
     name = hashlib.sha256(b"\0".join((content, *(flag.encode() for flag in flags)))).hexdigest()
@@ -55,7 +56,7 @@ def _compiled(compiler: str, flags: tuple[str, ...], folder: Path) -> Path:
         return file
     with tempfile.TemporaryDirectory(dir=folder) as aside:
         made = Path(aside) / "made.so"
-        command = [compiler, *flags, "-o", str(made), str(SOURCE)]
+        command = [*compiler, *flags, "-o", str(made), str(SOURCE)]
         subprocess.run(command, check=True, capture_output=True, timeout=SECONDS)
         made.chmod(0o700)
         with made.open("rb") as written:
