@@ -31,7 +31,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--output", type=Path, default=Path("runs/bench-executor"))
     arguments = parser.parse_args()
-    steps, rounds = (1_000, 1) if arguments.quick else (16_000, arguments.rounds)
+    steps, rounds = (1_000, 1) if arguments.quick else (40_000, arguments.rounds)
     ratios, overheads, longest = [], [], []
     for number in range(rounds):
         alone = _seconds(arguments.output / f"alone{number}", steps, workers=1)
