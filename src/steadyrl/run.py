@@ -226,7 +226,7 @@ def _followed(config: RunConfig) -> tuple[RunSummary, Path]:
 
 @contextmanager
 def interrupts(controls: Controls) -> Iterator[None]:
-    """Ctrl-C (or SIGTERM) stops at the next Step; a second one stops at once."""
+    """Ctrl-C (SIGTERM, a closed terminal) stops at the next Step; a second one stops at once."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -236,7 +236,10 @@ def interrupts(controls: Controls) -> Iterator[None]:
             raise KeyboardInterrupt
         controls.stop("interrupted", f"stopped by {signal.Signals(number).name}")
 
-    watched = (signal.SIGINT, signal.SIGTERM)
+    watched = [signal.SIGINT, signal.SIGTERM]
+    # A terminal that is closed; who said nohup has had it ignored.
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        watched.append(signal.SIGHUP)
     before = [signal.signal(number, on_signal) for number in watched]
     try:
         yield

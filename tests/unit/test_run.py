@@ -95,10 +95,10 @@ def test_tensorboard_mirrors_every_signal_under_its_tag(small_config: Make, tmp_
     assert set(events.Tags()["scalars"]) == {CATALOGUE[name].tag for name in recorded_names}
 
 
-def _stop_after(index: int) -> Callable[[Step], None]:
+def _stop_after(index: int, how: signal.Signals = signal.SIGINT) -> Callable[[Step], None]:
     def observe(step: Step) -> None:
         if step.index == index:
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), how)
 
     return observe
 
@@ -114,6 +114,32 @@ def test_an_interrupt_stops_at_a_step_with_a_checkpoint_and_resume_is_exact(
     assert RunReader.open(path).checkpoints.steps()[-1] == 7
     assert resume(path).status == "finished"
     assert compare_runs(tmp_path / "unbroken", path).differences == []
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGHUP])
+def test_a_machine_that_shuts_down_or_a_closed_terminal_ends_a_run_as_an_interrupt_does(
+    how: signal.Signals, small_config: Make, tmp_path: Path
+) -> None:
+    before = signal.getsignal(how)
+    stop = Observers(step=_stop_after(7, how))
+    summary, path = train(small_config(), tmp_path / "run", observers=stop)
+    assert (summary.status, summary.steps) == ("interrupted", 7)
+    assert how.name in summary.message
+    assert RunReader.open(path).checkpoints.steps()[-1] == 7
+    assert signal.getsignal(how) is before
+
+
+def test_who_said_nohup_is_not_stopped_by_a_closed_terminal(
+    small_config: Make, tmp_path: Path
+) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        stop = Observers(step=_stop_after(7, signal.SIGHUP))
+        summary, _ = train(small_config(), tmp_path / "run", observers=stop)
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert summary.status == "finished"
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from steadyrl import __version__
 from steadyrl.core.errors import LeaderFailed, OutOfMemory, SteadyError
 from steadyrl.core.extras import missing
 from steadyrl.core.printable import printable
+from steadyrl.core.unheard import unheard
 
 # name -> (module, what it does); the order is the order of a user's day
 COMMANDS = {
@@ -73,6 +74,11 @@ POOL = "OPENBLAS_NUM_THREADS"
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the process's exit code."""
+    with unheard():
+        return _main(argv)
+
+
+def _main(argv: Sequence[str] | None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments[:1] == ["help"] and len(arguments) > 1:
         arguments = [*arguments[1:], "--help"]
