@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -299,25 +298,6 @@ def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path) -> None:
         assert process.stderr.read() == b""
         process.stderr.close()
         assert process.wait() == 0
-
-
-def test_a_training_goes_on_when_nobody_reads_what_it_says(
-    small_config: Make, tmp_path: Path
-) -> None:
-    (tmp_path / "config.yaml").write_text(small_config().to_yaml(), "utf-8")
-    arguments = ["train", "config.yaml", "--runs", "runs", "--name", "run"]
-    heard, said = os.pipe()
-    os.close(heard)  # as if `tee` had ended: every line that is written fails
-    command = [sys.executable, "-m", "steadyrl", *arguments]
-    done = subprocess.run(
-        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=said, text=True, check=False
-    )
-    os.close(said)
-    assert done.returncode == 0
-    assert "finished" in done.stdout
-    summary = RunReader.open(tmp_path / "runs" / "run").summary()
-    assert summary is not None
-    assert summary["status"] == "finished"
 
 
 def test_an_interrupt_while_noise_trains_ends_the_command(

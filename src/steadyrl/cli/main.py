@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from steadyrl import __version__
-from steadyrl.core.errors import LeaderFailed, OutOfMemory, SteadyError
+from steadyrl.core.errors import LeaderFailed, OutOfMemory, OutputLost, SteadyError
 from steadyrl.core.extras import missing
 from steadyrl.core.printable import printable
-from steadyrl.core.unheard import unheard
+from steadyrl.core.streams import lasting_streams
 
 # name -> (module, what it does); the order is the order of a user's day
 COMMANDS = {
@@ -74,8 +74,21 @@ POOL = "OPENBLAS_NUM_THREADS"
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the process's exit code."""
-    with unheard():
-        return _main(argv)
+    with lasting_streams():
+        try:
+            try:
+                return _main(argv)
+            finally:
+                sys.stdout.flush()  # a reader that has gone away shows here, not when Python ends
+        except OutputLost as error:
+            _complain(str(error))
+            return error.exit_code
+        except BrokenPipeError:
+            return _left_alone()
+        except SystemExit as error:
+            if isinstance(error.__context__, BrokenPipeError):  # rich's way of saying so
+                return _left_alone()
+            raise
 
 
 def _main(argv: Sequence[str] | None) -> int:
@@ -108,9 +121,7 @@ def _run(name: str, rest: list[str]) -> int:
             allow_abbrev=False,
         )
         with _plain_warnings(), _without_pool(name):
-            code = int(command.main(parser, rest))
-        sys.stdout.flush()  # a reader that has gone away shows here, not when Python ends
-        return code
+            return int(command.main(parser, rest))
     except LeaderFailed as error:
         return error.exit_code
     except SteadyError as error:
@@ -126,12 +137,6 @@ def _run(name: str, rest: list[str]) -> int:
     except KeyboardInterrupt:
         _complain("interrupted.")
         return INTERRUPTED
-    except BrokenPipeError:
-        return _left_alone()
-    except SystemExit as error:
-        if isinstance(error.__context__, BrokenPipeError):  # rich's way of saying so
-            return _left_alone()
-        raise
 
 
 def _without(error: ImportError | MemoryError, name: str) -> SteadyError | None:

@@ -8,6 +8,7 @@ SteadyError
 ├── OutOfMemory           the machine has no room for an update
 ├── ExportFailed          an exported model does not act as the original
 ├── WorkerLost            processes of an experiment keep dying
+├── OutputLost            what a command prints cannot be written
 ├── LeaderFailed          of several processes that train one run the first has failed, and says why
 └── StoreError            a run directory cannot be read or written
     ├── RunNotFound       there is no run where one was expected
@@ -66,6 +67,12 @@ class ExportFailed(SteadyError):
 
 class WorkerLost(SteadyError):
     """Processes of an experiment keep dying."""
+
+    exit_code = 1
+
+
+class OutputLost(SteadyError):
+    """What a command prints cannot be written."""
 
     exit_code = 1
 

@@ -1,0 +1,99 @@
+"""Commands whose standard streams are closed, full or read by nobody any more."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from steadyrl.algorithms.ddpg.config import DDPGConfig
+from steadyrl.store.reader import RunReader
+
+FULL = Path("/dev/full")
+needs_full = pytest.mark.skipif(not FULL.exists(), reason="no disk that is always full here")
+
+
+@pytest.fixture
+def config(small_config: Callable[..., DDPGConfig], tmp_path: Path) -> Path:
+    file = tmp_path / "config.yaml"
+    file.write_text(small_config().to_yaml(), "utf-8")
+    return file
+
+
+def _steadyrl(*arguments: str, streams: str = "", folder: Path) -> subprocess.CompletedProcess[str]:
+    """Through a shell, which can close streams."""
+    command = ["sh", "-c", f'exec "$@" {streams}', "sh", sys.executable, "-m", "steadyrl"]
+    return subprocess.run(
+        [*command, *arguments], cwd=folder, capture_output=True, text=True, check=False
+    )
+
+
+def _status(folder: Path) -> object:
+    summary = RunReader.open(folder / "runs" / "run").summary()
+    assert summary is not None
+    return summary["status"]
+
+
+def test_a_training_goes_on_when_nobody_reads_what_it_says(config: Path, tmp_path: Path) -> None:
+    heard, said = os.pipe()
+    os.close(heard)  # as if `tee` had ended: every line that is written fails
+    done = subprocess.run(
+        [sys.executable, "-m", "steadyrl", "train", str(config), "--name", "run"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=said,
+        text=True,
+        check=False,
+    )
+    os.close(said)
+    assert done.returncode == 0
+    assert "finished" in done.stdout
+    assert _status(tmp_path) == "finished"
+
+
+@pytest.mark.parametrize(
+    "streams", [">&-", "2>&-", "<&- >&- 2>&-", pytest.param("2>/dev/full", marks=needs_full)]
+)
+def test_a_training_needs_no_streams(streams: str, config: Path, tmp_path: Path) -> None:
+    done = _steadyrl("train", str(config), "--name", "run", streams=streams, folder=tmp_path)
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False)
+    assert _status(tmp_path) == "finished"
+
+
+@needs_full
+def test_a_result_that_cannot_be_written_is_an_error_in_words(config: Path, tmp_path: Path) -> None:
+    done = _steadyrl("train", str(config), "--name", "run", streams=">/dev/full", folder=tmp_path)
+    assert done.returncode == 1
+    assert "error: stdout takes no more: No space left on device." in done.stderr
+    assert "Traceback" not in done.stderr
+    assert _status(tmp_path) == "finished"
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["train", "--help"], ["rules"]])
+@pytest.mark.parametrize(
+    ("streams", "code"), [(">&-", 0), pytest.param(">/dev/full", 1, marks=needs_full)]
+)
+def test_what_only_prints_fares_the_same(
+    arguments: list[str], streams: str, code: int, tmp_path: Path
+) -> None:
+    done = _steadyrl(*arguments, streams=streams, folder=tmp_path)
+    assert done.returncode == code
+    assert done.stderr.count("\n") == code  # one sentence, or nothing
+
+
+def test_a_closed_stream_is_not_the_next_file_that_is_opened(tmp_path: Path) -> None:
+    script = (
+        "import os\n"
+        "from steadyrl.core.streams import lasting_streams\n"
+        "with lasting_streams(), open('kept', 'w') as file:\n"
+        "    os.write(2, b'as a C library complains')\n"
+        "    os.write(1, b'or says who made it')\n"
+        "    file.write('what was to be kept')\n"
+    )
+    command = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", sys.executable, "-c", script]
+    assert subprocess.run(command, cwd=tmp_path, check=False).returncode == 0
+    assert (tmp_path / "kept").read_text("utf-8") == "what was to be kept"
