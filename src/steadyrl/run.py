@@ -233,13 +233,15 @@ def interrupts(controls: Controls) -> Iterator[None]:
 
     def on_signal(number: int, _frame: object) -> None:
         if controls.stopping:
+            if number in closed:
+                return  # shells and the kernel both tell of it
             raise KeyboardInterrupt
         controls.stop("interrupted", f"stopped by {signal.Signals(number).name}")
 
-    watched = [signal.SIGINT, signal.SIGTERM]
-    # A terminal that is closed; who said nohup has had it ignored.
-    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-        watched.append(signal.SIGHUP)
+    # Who said nohup has had a closed terminal ignored.
+    closed = [signal.SIGHUP] if hasattr(signal, "SIGHUP") else []
+    heard = [number for number in closed if signal.getsignal(number) is not signal.SIG_IGN]
+    watched = [signal.SIGINT, signal.SIGTERM, *heard]
     before = [signal.signal(number, on_signal) for number in watched]
     try:
         yield

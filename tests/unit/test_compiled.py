@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -155,6 +158,20 @@ def _no_folder(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     (folder / "steadyrl").write_text("not a folder", "utf-8")
 
 
+def _nobody(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """A container's user: no name, no home; and somebody else was in the common folder first."""
+
+    def nowhere() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(Path, "home", nowhere)
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    theirs = folder / f"steadyrl-{os.getuid()}" / "kernels"
+    theirs.mkdir(parents=True)
+    theirs.chmod(0o777)
+
+
 def _old_processor(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "DEFAULT")
 
@@ -167,6 +184,7 @@ def _old_processor(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
         _compiler_that_fails,
         _folder_that_others_may_fill,
         _no_folder,
+        _nobody,
         _old_processor,
     ],
 )
@@ -213,18 +231,53 @@ def test_a_kernel_is_kept_and_one_that_is_damaged_is_made_again(
     with monkeypatch.context() as context:
         context.setenv("CC", "false")
         assert kernel() is not None  # nothing needs to be compiled
+    # Elsewhere: what is loaded here already is not loaded again.
     elsewhere = tmp_path / "elsewhere" / "steadyrl" / "kernels" / file.name
     elsewhere.parent.mkdir(parents=True, mode=0o700)
-    elsewhere.write_bytes(b"no library")
+    elsewhere.write_bytes(file.read_bytes()[:5000])  # loading it would end the process
     elsewhere.chmod(0o700)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "elsewhere"))
     kernel.cache_clear()
     assert kernel() is not None
-    assert elsewhere.stat().st_size > 1000
+    assert elsewhere.read_bytes() == file.read_bytes()
     kernel.cache_clear()
     monkeypatch.setattr(compiling, "SOURCE", tmp_path / "other.c")
     (tmp_path / "other.c").write_text("int stride_of(int rows) { return rows; }\n", "utf-8")
     assert kernel() is None  # of another source, another file; and it is not the one wanted
+
+
+@can_compile
+def test_what_does_not_fit_is_refused_as_torch_refuses_it() -> None:
+    compiled, plain = _pair((4, 40, 2))
+    for wrong in (
+        _random(40, 4).double(),
+        _random(40, 4).to(torch.uint8),
+        _random(40, 3),
+        _random(40, 5),
+        _random(4),
+        _random(2, 40, 4),
+    ):
+        for network in (compiled, plain):
+            with pytest.raises((RuntimeError, IndexError, ValueError)):
+                network.forward(wrong)
+    compiled.forward(_random(40, 4))
+    for slopes in (_random(40, 1), _random(39, 2), _random(40, 2).double()):
+        with pytest.raises(ValueError, match="slopes of shape"):
+            compiled.backward(slopes)
+    with pytest.raises(ValueError, match="inputs_from"):
+        compiled.backward(_random(40, 2), inputs_from=-1)
+
+
+@can_compile
+def test_no_rows_are_no_gradient_and_a_network_can_be_copied() -> None:
+    compiled, _ = _pair((4, 40, 2))
+    compiled.gradient.fill_(7.0)
+    assert compiled.forward(_random(0, 4)).shape == (0, 2)
+    compiled.backward(_random(0, 2))
+    assert not compiled.gradient.any()
+    inputs = _random(40, 4)
+    expected = compiled.forward(inputs).clone()
+    assert torch.equal(copy.deepcopy(compiled).forward(inputs), expected)
 
 
 def test_only_one_thread_of_a_processor_is_compiled_for() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from torch import Tensor
@@ -53,6 +55,18 @@ def test_each_product_is_what_plain_arithmetic_says(inputs: int, outputs: int) -
     _close(put, d.t() @ b)
     products.add_weight_gradient(delta, below, total)
     _close(total, d.t() @ b + 1.0)
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("bend", [products.with_relu, products.with_tanh])
+def test_what_is_not_finite_stays_so(bend: Callable[..., Tensor]) -> None:
+    below, weight = _random(ROWS, 128, seed=0), _random(128, 128, seed=1)
+    below[3] = torch.nan
+    found = bend(below, weight, torch.zeros(128), torch.empty(ROWS, 128))
+    assert found[3].isnan().all()
+    assert found[:3].isfinite().all()
+    weight[5, 7] = torch.nan
+    assert bend(below[:3].repeat(32, 1), weight, torch.zeros(128))[:, 5].isnan().all()
 
 
 @pytest.mark.usefixtures("library")

@@ -5,11 +5,12 @@ import json
 import math
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
@@ -116,6 +117,15 @@ def test_an_interrupt_stops_at_a_step_with_a_checkpoint_and_resume_is_exact(
     assert compare_runs(tmp_path / "unbroken", path).differences == []
 
 
+@pytest.fixture
+def _no_nohup() -> Iterator[None]:
+    """As if the tests had not been started with it."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("_no_nohup")
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGHUP])
 def test_a_machine_that_shuts_down_or_a_closed_terminal_ends_a_run_as_an_interrupt_does(
     how: signal.Signals, small_config: Make, tmp_path: Path
@@ -129,17 +139,45 @@ def test_a_machine_that_shuts_down_or_a_closed_terminal_ends_a_run_as_an_interru
     assert signal.getsignal(how) is before
 
 
+@pytest.mark.usefixtures("_no_nohup")
+def test_a_closed_terminal_may_be_told_of_twice(small_config: Make, tmp_path: Path) -> None:
+    def observe(step: Step) -> None:
+        if step.index == 7:
+            os.kill(os.getpid(), signal.SIGHUP)  # by the shell
+            os.kill(os.getpid(), signal.SIGHUP)  # by the kernel
+
+    summary, path = train(small_config(), tmp_path / "run", observers=Observers(step=observe))
+    assert (summary.status, summary.message) == ("interrupted", "stopped by SIGHUP")
+    assert RunReader.open(path).checkpoints.steps()[-1] == 7
+
+
+@pytest.mark.usefixtures("_no_nohup")
 def test_who_said_nohup_is_not_stopped_by_a_closed_terminal(
     small_config: Make, tmp_path: Path
 ) -> None:
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        stop = Observers(step=_stop_after(7, signal.SIGHUP))
-        summary, _ = train(small_config(), tmp_path / "run", observers=stop)
-        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGHUP, before)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    stop = Observers(step=_stop_after(7, signal.SIGHUP))
+    summary, _ = train(small_config(), tmp_path / "run", observers=stop)
+    assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     assert summary.status == "finished"
+
+
+@pytest.mark.usefixtures("_no_nohup")
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGHUP])
+def test_what_a_terminal_tells_a_whole_group_is_the_runs_to_hear(
+    how: signal.Signals, small_config: Make, tmp_path: Path
+) -> None:
+    def observe(step: Step) -> None:
+        if step.index == 7:
+            for process in psutil.Process().children(recursive=True):
+                told.append(process.pid)
+                process.send_signal(how)
+
+    told: list[int] = []
+    config = small_config(environment__count=2, environment__processes=2)
+    summary, _ = train(config, tmp_path / "run", observers=Observers(step=observe))
+    assert len(told) >= 2
+    assert summary.status == "finished"  # the copies have not ended; the run was not told
 
 
 @pytest.mark.parametrize(

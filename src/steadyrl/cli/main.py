@@ -75,20 +75,28 @@ POOL = "OPENBLAS_NUM_THREADS"
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the process's exit code."""
     with lasting_streams():
+        outcome: int | SystemExit = 0
         try:
-            try:
-                return _main(argv)
-            finally:
-                sys.stdout.flush()  # a reader that has gone away shows here, not when Python ends
+            outcome = _outcome(argv)
+            sys.stdout.flush()  # a reader that has gone away shows here, not when Python ends
         except OutputLost as error:
             _complain(str(error))
-            return error.exit_code
+            outcome = outcome if isinstance(outcome, int) and outcome else error.exit_code
         except BrokenPipeError:
-            return _left_alone()
-        except SystemExit as error:
-            if isinstance(error.__context__, BrokenPipeError):  # rich's way of saying so
-                return _left_alone()
-            raise
+            _left_alone()
+        if isinstance(outcome, SystemExit):
+            raise outcome
+        return outcome
+
+
+def _outcome(argv: Sequence[str] | None) -> int | SystemExit:
+    """The exit code, or how argparse leaves."""
+    try:
+        return _main(argv)
+    except SystemExit as error:
+        if isinstance(error.__context__, BrokenPipeError):  # rich's way of saying so
+            raise BrokenPipeError from None
+        return error
 
 
 def _main(argv: Sequence[str] | None) -> int:
@@ -151,10 +159,9 @@ def _without(error: ImportError | MemoryError, name: str) -> SteadyError | None:
     )
 
 
-def _left_alone() -> int:
+def _left_alone() -> None:
     """The reader (head, less) has seen enough; stdout must not be flushed again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
 
 
 @contextmanager

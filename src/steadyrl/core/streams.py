@@ -6,7 +6,7 @@ import io
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TextIO
 
 from steadyrl.core.errors import OutputLost
@@ -24,8 +24,8 @@ class _Heard(io.FileIO):
             # What is still to be said would fail as well, and hide this.
             os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())
             raise OutputLost(
-                f"stdout takes no more: {error.strerror}. What the command did is done; only what "
-                "it has to say of it is lost."
+                f"stdout takes no more: {error.strerror}. What was to be printed is lost; runs and "
+                "reports are in their files."
             ) from None
 
 
@@ -34,9 +34,10 @@ class _Unheard(io.FileIO):
 
     def write(self, data: Any, /) -> int:
         try:
-            return super().write(data)
+            written: int | None = super().write(data)
         except OSError:
-            return len(data)
+            written = None
+        return len(data) if written is None else written
 
 
 @contextmanager
@@ -47,6 +48,8 @@ def lasting_streams() -> Iterator[None]:
     """
     _fill_gaps()
     before = sys.stdout, sys.stderr
+    for stream in before:
+        _flush(stream)
     if before[0] is sys.__stdout__:
         sys.stdout = _around(_Heard, 1, before[0])
     if before[1] is sys.__stderr__:
@@ -55,22 +58,29 @@ def lasting_streams() -> Iterator[None]:
         yield
     finally:
         for stream in {sys.stdout, sys.stderr}.difference(before):
-            stream.flush()
+            _flush(stream)  # who wants to know whether stdout was written flushes it before
         sys.stdout, sys.stderr = before
+
+
+def _flush(stream: TextIO | None) -> None:
+    if stream is not None:
+        with suppress(OSError, ValueError, OutputLost):
+            stream.flush()
 
 
 def _fill_gaps() -> None:
     """Nothing is closed: or the next file to be opened would be what a C library complains into."""
     while (opened := os.open(os.devnull, os.O_RDWR)) <= 2:
-        pass
+        os.set_inheritable(opened, True)  # nor is it in a child
     os.close(opened)
 
 
 def _around(kind: type[io.FileIO], number: int, usual: TextIO | None) -> TextIO:
     raw = kind(number, "w", closefd=False)
+    at_once = isinstance(usual, io.TextIOWrapper) and (usual.line_buffering or usual.write_through)
     return io.TextIOWrapper(
         io.BufferedWriter(raw),
         encoding=usual.encoding if usual else "utf-8",
         errors=usual.errors if usual else "replace",
-        line_buffering=number == 2 or raw.isatty(),
+        line_buffering=at_once or number == 2,
     )

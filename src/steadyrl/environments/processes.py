@@ -41,9 +41,11 @@ class Repeatable(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 def _make(config: EnvironmentConfig, index: int, home: int) -> Repeatable:
     if os.getpid() != home:  # AsyncVectorEnv makes one at home, too, to see its spaces
-        # What a run does on signals is not for its copies: Ctrl-C is for the run to hear, and what
-        # ends a copy ends it.
+        # What a run does on signals is not for its copies: Ctrl-C and a closed terminal are for the
+        # run to hear, and what ends a copy ends it.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        if hasattr(signal, "SIGHUP"):
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
     env = plain_env(config)
     looked_at = FirstEpisodes(env, config.id) if index == 0 else env

@@ -28,7 +28,7 @@ class CompiledNetwork(DenseNetwork):
         self._counts = np.asarray(self.sizes, dtype=np.intc)
         self._rooms: dict[int, _Room] = {}
         self._outputs = torch.empty(0)
-        self._kernel: ctypes.CDLL | None = None  # that the last `forward` went through
+        self._through = False  # the kernel, the last `forward`
 
     def clone(self) -> CompiledNetwork:
         """An independent network with the same weights."""
@@ -38,9 +38,11 @@ class CompiledNetwork(DenseNetwork):
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Outputs of shape (rows, outputs); what hidden layers put out is kept for `backward`."""
-        self._kernel = library = kernel()
-        if library is None:
-            return super().forward(inputs)
+        library = kernel()
+        fits = inputs.dtype is torch.float32 and inputs.shape[1:] == self.sizes[:1]
+        self._through = library is not None and fits and len(inputs) > 0
+        if library is None or not self._through:
+            return super().forward(inputs)  # which has words for what does not fit
         rows = inputs.shape[0]
         self._inputs = inputs = inputs.contiguous()
         room = self._room(library, rows)
@@ -61,10 +63,16 @@ class CompiledNetwork(DenseNetwork):
         self, output_gradient: Tensor, *, parameters: bool = True, inputs_from: int | None = None
     ) -> Tensor | None:
         """As `DenseNetwork.backward`."""
-        library = self._kernel
-        if library is None:
+        library = kernel()
+        if library is None or not self._through:
             return super().backward(output_gradient, parameters=parameters, inputs_from=inputs_from)
         rows, through = output_gradient.shape[0], None
+        wanted = self._outputs.shape
+        if output_gradient.dtype is not torch.float32 or output_gradient.shape != wanted:
+            found = f"{tuple(output_gradient.shape)} and {output_gradient.dtype}"
+            raise ValueError(f"slopes of shape {found}: outputs had {tuple(wanted)} and float32")
+        if not 0 <= (inputs_from or 0) < self.sizes[0]:
+            raise ValueError(f"inputs_from = {inputs_from}: there are {self.sizes[0]} inputs")
         if self.output == "tanh":
             output_gradient = torch.ops.aten.tanh_backward(output_gradient, self._outputs)
         if inputs_from is not None:
@@ -93,7 +101,7 @@ class CompiledNetwork(DenseNetwork):
 
     def hidden_activations(self) -> list[Tensor]:
         """What the hidden layers put out in the last `forward`."""
-        if self._kernel is None:
+        if not self._through:
             return super().hidden_activations()
         rows = len(self._inputs)
         layers = torch.split(self._rooms[rows].values, list(self.sizes))

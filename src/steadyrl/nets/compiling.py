@@ -33,36 +33,47 @@ def kernel() -> ctypes.CDLL | None:
         return None
     flags = ("-O3", "-std=gnu11", "-shared", "-fPIC", *instructions)
     try:
-        compiler = shlex.split(os.environ.get("CC") or "cc")  # or several words: "ccache gcc"
-        file = _compiled(compiler, flags, cache_folder() / "kernels")
-        try:
-            return _declared(file)
-        except (OSError, AttributeError):  # it is not what was put there
-            file.unlink()
-            return _declared(_compiled(compiler, flags, file.parent))
+        folder = cache_folder() / "kernels"
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not _ours_alone(folder) or folder.parent.stat().st_uid != os.getuid():
+            return None
+        return _declared(_kept(flags, folder) or _compiled(flags, folder))
     except (OSError, ValueError, subprocess.SubprocessError, AttributeError):
         return None
 
 
-def _compiled(compiler: Sequence[str], flags: tuple[str, ...], folder: Path) -> Path:
-    """The library's file; whoever else compiles it at the same time makes the same."""
-    content = SOURCE.read_bytes()
-    name = hashlib.sha256(b"\0".join((content, *(flag.encode() for flag in flags)))).hexdigest()
-    file = folder / f"dense-{name[:16]}.so"
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if not _ours_alone(folder):
-        raise PermissionError(f"others may write into {folder}")
-    if file.is_file() and _ours_alone(file):
-        return file
+def _kept(flags: Sequence[str], folder: Path) -> Path | None:
+    """The library that was made of this source before, if it is still whole.
+
+    One that was cut short would end the process when it is loaded, so its name tells its contents.
+    """
+    for file in sorted(folder.glob(f"{_name(flags)}-*.so")):
+        if not _ours_alone(file):
+            continue
+        if file.stem.endswith(_digest(file.read_bytes())):
+            return file
+        file.unlink(missing_ok=True)
+    return None
+
+
+def _compiled(flags: Sequence[str], folder: Path) -> Path:
+    compiler = shlex.split(os.environ.get("CC") or "cc")  # or several words: "ccache gcc"
     with tempfile.TemporaryDirectory(dir=folder) as aside:
         made = Path(aside) / "made.so"
         command = [*compiler, *flags, "-o", str(made), str(SOURCE)]
         subprocess.run(command, check=True, capture_output=True, timeout=SECONDS)
         made.chmod(0o700)
-        with made.open("rb") as written:
-            os.fsync(written.fileno())  # or a power cut may leave a name with nothing behind it
+        file = folder / f"{_name(flags)}-{_digest(made.read_bytes())}.so"
         made.replace(file)
     return file
+
+
+def _name(flags: Sequence[str]) -> str:
+    return f"dense-{_digest(SOURCE.read_bytes(), *(flag.encode() for flag in flags))}"
+
+
+def _digest(*parts: bytes) -> str:
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
 
 
 def _ours_alone(path: Path) -> bool:

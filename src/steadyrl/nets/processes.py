@@ -12,7 +12,7 @@ import atexit
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 import torch
@@ -267,6 +267,7 @@ def leave(code: int) -> int:
         return code
     atexit.unregister(distributed.destroy_process_group)
     atexit._run_exitfuncs()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError, OSError):  # closed before, or now
+            stream.flush()
     os._exit(code)

@@ -18,7 +18,7 @@ NARROW, LONG = 16, 128
 MANY = 2**20
 UPRIGHT = 64  # columns; with fewer oneDNN, too, is faster the other way round
 
-Bend = Literal["none", "relu", "tanh"]
+Bend = Literal["none", "tanh"]
 
 _MINUS_ONE = torch.tensor(-1.0)
 
@@ -53,7 +53,7 @@ def wide(rows: int, weight: Tensor) -> bool:
 def with_relu(below: Tensor, weight: Tensor, bias: Tensor, out: Tensor | None = None) -> Tensor:
     """A layer and its ReLU; `out` may be left as it is."""
     if wide(len(below), weight):
-        return _by_onednn(below, weight, bias, "relu")
+        return _by_onednn(below, weight, bias).relu_()  # oneDNN's own makes 0 of NaN
     return torch._addmm_activation(bias, below, weight.t(), out=out)
 
 
