@@ -6,6 +6,7 @@ Without a network; `make test-wheel` installs it into empty environments as well
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+NOT_COPIED = (".git", ".venv*", ".*_cache", "__pycache__", "*.egg-info", "runs", "build", "dist")
 
 
 def _run(*command: str, place: Path, **environment: str) -> str:
@@ -31,8 +33,10 @@ def _run(*command: str, place: Path, **environment: str) -> str:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("dist")
-    _run("-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT), place=folder)
+    """Of a copy: setuptools writes into what it builds from, and two may build at once."""
+    folder, source = tmp_path_factory.mktemp("dist"), tmp_path_factory.mktemp("source") / "copy"
+    shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(*NOT_COPIED))
+    _run("-m", "build", "--no-isolation", "--outdir", str(folder), str(source), place=folder)
     return folder
 
 
