@@ -15,7 +15,7 @@ from steadyrl.stability.monitor import Monitor
 from tests.rules.language_limits import CASES as LANGUAGE_CASES
 from tests.rules.limits import CASES, Signals
 from tests.rules.limits_met import GAINED, MET_CASES
-from tests.rules.limits_of_policies import POLICY_CASES
+from tests.rules.limits_of_policies import LEAP, POLICY_CASES
 from tests.rules.replay import LIMITS as REPLAY_LIMITS
 from tests.rules.test_rules import algorithm_with, config_of
 
@@ -143,6 +143,8 @@ LEVELS: list[tuple[str, Signals, str | None]] = [
     ("D035", {"machine.writing_share": 0.2}, "warning"),
     ("D102", {"policy.kl": 1.0}, "warning"),
     ("D102", {"policy.kl": 1.1}, "severe"),
+    ("D120", {**LEAP, "bc.nll_max": [*[-20.0] * 14, 0.0]}, "warning"),
+    ("D120", {**LEAP, "bc.nll_max": [*[-20.0] * 14, 0.1]}, "severe"),
     ("D140", {"language.equal_groups_share": 0.95}, "warning"),
     ("D140", {"language.equal_groups_share": 0.96}, "severe"),
     ("D142", {"language.reference_kl": 5.0}, None),
