@@ -44,6 +44,8 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--output", type=Path, help="folder (default: runs/fault-bench-SUITE)")
     arguments = parser.parse_args()
+    if arguments.seeds and not arguments.healthy_seeds:
+        parser.error("--healthy-seeds 0: what faults cost is told beside healthy runs")
 
     def say(line: str) -> None:
         if not arguments.json:
