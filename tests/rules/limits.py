@@ -73,6 +73,8 @@ CASES = [
          {**SATURATED, "eval.return_mean": [0.0, 100.0] + [50.0] * 13}),
     Case("D021", "nine of ten fall", {"actor.improvement": [0.5] + [-0.1] * 5 + [-0.3] * 4}, 10,
          {"actor.improvement": -0.1}),
+    Case("D021", "by more than it ever rose", {"actor.improvement": [0.5] + [-0.06] * 10}, 11),
+    Case("D021", "by no more than it once rose", {"actor.improvement": [1.0] + [-0.09] * 10}),
     Case("D021", "eight of ten fall", {"actor.improvement": [0.5] * 2 + [-0.1] * 8}),
     Case("D021", "eight fall and two stay", {"actor.improvement": [0.0] * 2 + [-0.1] * 8}),
     Case("D021", "nine fall and the newest stays", {"actor.improvement": [-0.1] * 9 + [0.0]}),
