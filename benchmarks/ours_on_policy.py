@@ -34,7 +34,8 @@ def layer_flop(below: Any, weight: Any, *_: Any, **__: Any) -> int:
 NOT_KNOWN: dict[Any, Callable[..., int]] = dict.fromkeys(
     (torch.ops.aten.addmm_, torch.ops.aten._addmm_activation), product_flop
 )
-NOT_KNOWN[torch.ops.mkldnn._linear_pointwise] = layer_flop
+if hasattr(torch.ops.mkldnn, "_linear_pointwise"):
+    NOT_KNOWN[torch.ops.mkldnn._linear_pointwise] = layer_flop
 
 
 class Stopwatch:

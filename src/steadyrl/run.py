@@ -141,42 +141,53 @@ def drive(
     observers, status, message = observers or Observers(), "failed", ""
     controls = Controls(observers.stopping)
     watched = Guarding(training, store, guard, acted or NO_ACTIONS)
-    try:
-        observers.begun(store.path)
-        with interrupts(controls), memory_errors(store.path), losses(training.processes):
-            while True:
-                try:
-                    for step in led(training, store.path):
-                        findings = watched.record(step)
-                        observers.step(step)
-                        watched.respond(findings, controls, observers)
-                        watched.stop_when_idle(controls)
-                        watched.checkpoint_when_due(observers)
-                        if controls.stopping:
-                            break
-                    break
-                except TrainingDiverged as error:
-                    if not watched.survive(error, controls, observers):
-                        raise
-        watched.checkpoint()
-        status, message = controls.status, controls.reason
-    except KeyboardInterrupt:
-        status, message = "interrupted", "stopped at once, between two Steps"
-        raise
-    except SteadyError as error:
-        status = "diverged" if isinstance(error, TrainingDiverged) else "failed"
-        message = str(error)
-        if status == "failed":
-            _save_what_stands(error, watched, store)
-        else:
-            error.add_note(f"where the first bad number comes from: steadyrl replay {store.path}")
-        if isinstance(error, OutOfMemory):
-            watched.tell_memory(error)  # after the checkpoint: a resume leaves it behind
-        raise
-    finally:
-        summary = watched.finish(status, message)
+    # To the very end: a terminal's closing is told twice and must not cost the last checkpoint.
+    with interrupts(controls):
+        try:
+            observers.begun(store.path)
+            with memory_errors(store.path), losses(training.processes):
+                _consume(training, store.path, watched, controls, observers)
+            ended = controls.status, controls.reason
+            watched.checkpoint()
+            status, message = ended
+        except KeyboardInterrupt:
+            status, message = "interrupted", "stopped at once, between two Steps"
+            raise
+        except SteadyError as error:
+            status = "diverged" if isinstance(error, TrainingDiverged) else "failed"
+            message = str(error)
+            if status == "failed":
+                _save_what_stands(error, watched, store)
+            else:
+                told = f"where the first bad number comes from: steadyrl replay {store.path}"
+                error.add_note(told)
+            if isinstance(error, OutOfMemory):
+                watched.tell_memory(error)  # after the checkpoint: a resume leaves it behind
+            raise
+        finally:
+            summary = watched.finish(status, message)
     say_ended(training, store.path, summary)
     return summary
+
+
+def _consume(
+    training: Training, path: Path, watched: Guarding, controls: Controls, observers: Observers
+) -> None:
+    """All Steps, or until a wish to stop; what diverges begins anew if the guard has a way."""
+    while True:
+        try:
+            for step in led(training, path):
+                findings = watched.record(step)
+                observers.step(step)
+                watched.respond(findings, controls, observers)
+                watched.stop_when_idle(controls)
+                watched.checkpoint_when_due(observers)
+                if controls.stopping:
+                    return
+            return
+        except TrainingDiverged as error:
+            if not watched.survive(error, controls, observers):
+                raise
 
 
 @contextmanager
@@ -232,14 +243,17 @@ def interrupts(controls: Controls) -> Iterator[None]:
         return
 
     def on_signal(number: int, _frame: object) -> None:
-        if controls.stopping:
-            if number in closed:
-                return  # shells and the kernel both tell of it
+        # Of a closed terminal the shell tells and the kernel; who ends a session says SIGTERM too.
+        once_more = number in closed or (told and closed.issuperset(told))
+        told.append(number)
+        if not controls.stopping:
+            controls.stop("interrupted", f"stopped by {signal.Signals(number).name}")
+        elif not once_more:
             raise KeyboardInterrupt
-        controls.stop("interrupted", f"stopped by {signal.Signals(number).name}")
 
+    told: list[int] = []
     # Who said nohup has had a closed terminal ignored.
-    closed = [signal.SIGHUP] if hasattr(signal, "SIGHUP") else []
+    closed = {signal.SIGHUP} if hasattr(signal, "SIGHUP") else set()
     heard = [number for number in closed if signal.getsignal(number) is not signal.SIG_IGN]
     watched = [signal.SIGINT, signal.SIGTERM, *heard]
     before = [signal.signal(number, on_signal) for number in watched]

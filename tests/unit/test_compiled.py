@@ -127,6 +127,58 @@ def test_outputs_are_the_callers_to_keep_and_clones_are_independent() -> None:
 
 
 @can_compile
+def test_what_somebody_has_made_torchs_defaults_changes_no_number() -> None:
+    compiled, plain = _pair((3, 40, 2))
+    inputs, slopes = _random(40, 3), _random(40, 2)
+    try:
+        torch.set_default_dtype(torch.float64)
+        found = compiled.forward(inputs)
+        through = compiled.backward(slopes, inputs_from=0)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    torch.testing.assert_close(found, plain.forward(inputs))
+    torch.testing.assert_close(through, plain.backward(slopes, inputs_from=0))
+
+
+@can_compile
+def test_a_network_of_other_numbers_is_torchs() -> None:
+    try:
+        torch.set_default_dtype(torch.float64)
+        compiled, plain = _pair((3, 40, 2))
+    finally:
+        torch.set_default_dtype(torch.float32)
+    for network in (compiled, plain):
+        with pytest.raises(RuntimeError, match="dtype"):
+            network.forward(_random(40, 3))
+
+
+@can_compile
+def test_others_may_not_put_another_folder_in_the_place_of_the_kernels(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "steadyrl").mkdir()
+    (tmp_path / "steadyrl").chmod(0o775)  # as a user with umask 002 makes it
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert kernel() is not None
+    assert (tmp_path / "steadyrl").stat().st_mode & 0o777 == 0o755
+
+
+def test_root_leaves_nothing_in_the_home_of_somebody_else(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    stranger = tmp_path.stat().st_uid + 1
+    monkeypatch.setattr(os, "getuid", lambda: 0)
+    there = os.stat_result((0o40755, 0, 0, 2, stranger, stranger, 0, 0, 0, 0))
+    found = Path.stat
+    monkeypatch.setattr(
+        Path, "stat", lambda self, **how: there if self == tmp_path else found(self, **how)
+    )
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert kernel() is None
+    assert not (tmp_path / "steadyrl").exists()
+
+
+@can_compile
 def test_a_tangent_can_still_be_had() -> None:
     compiled, plain = _pair((3, 40, 2))
     for network in (compiled, plain):
@@ -296,6 +348,9 @@ def test_a_run_says_who_computed_it(tmp_path: Path) -> None:
         _, path = train(config, tmp_path / str(compiled))
         view = run_view(RunReader.open(path), "run")
         assert ("compiled passes" in view.made_with[0]) is told
+        library = kernel()
+        assert library is not None
+        assert (library.digest in view.made_with[0]) is told  # another compiler, other digits
 
 
 @can_compile
@@ -311,6 +366,7 @@ def test_an_update_ends_in_the_same_weights_compiled_or_not() -> None:
             "compiled": compiled,
         }
         training = prepare(load_config("ddpg/pendulum", settings))
+        assert bool(training.passes) is compiled
         list(training.steps)
         state = training.learner.state_dict()["parts"]
         ends.append({part: state[part]["parameters"] for part in ("actor", "critic_0")})

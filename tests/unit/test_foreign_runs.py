@@ -14,7 +14,7 @@ from rich.console import Console
 import steadyrl
 from steadyrl.cli.following import follow
 from steadyrl.cli.main import main
-from steadyrl.core.errors import ConfigError, RunNotFound, SteadyError
+from steadyrl.core.errors import ConfigError, OutputLost, RunNotFound, SteadyError
 from steadyrl.judging import judge
 from steadyrl.store.foreign.finding import find_runs
 from steadyrl.store.foreign.mapping import built_in, load_table, recognised
@@ -463,6 +463,25 @@ def test_a_run_that_vanishes_does_not_end_the_watch_of_the_others(tmp_path: Path
     printed = console.export_text()
     assert printed.count("no run here") == 1
     assert "D102" in printed
+
+
+def test_a_watch_that_nobody_can_hear_any_more_ends(tmp_path: Path) -> None:
+    class Full(io.StringIO):
+        def write(self, text: str, /) -> int:
+            if "D102" in text:
+                raise OutputLost("stdout takes no more")
+            return super().write(text)
+
+    def fall_sick(_seconds: float) -> None:
+        if next(rounds, None) is None:
+            raise KeyboardInterrupt
+        sb3_log(tmp_path, kl=0.5)
+
+    rounds = iter(range(3))
+    run = ForeignRun(sb3_log(tmp_path))
+    console = Console(file=Full(), width=200)
+    with pytest.raises(OutputLost):
+        follow([run], every=1.0, sleep=fall_sick, console=console)
 
 
 def test_an_empty_table_does_not_hide_the_event_files_beside_it(tmp_path: Path) -> None:

@@ -91,6 +91,16 @@ def test_passes_of_a_wide_network_equal_autograd(hidden: Hidden) -> None:
     torch.testing.assert_close(through, inputs.grad, rtol=1e-4, atol=1e-4)
 
 
+def test_relu_is_what_other_devices_know(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(*_: object, **__: object) -> Tensor:
+        raise NotImplementedError("_addmm_activation")  # as on MPS
+
+    monkeypatch.setattr(torch, "_addmm_activation", unknown)
+    below, weight, bias = (torch.empty(s, device="meta") for s in ((4, 3), (5, 3), (5,)))
+    assert products.with_relu(below, weight, bias).shape == (4, 5)
+
+
+@pytest.mark.parametrize("library", ["oneDNN"], indirect=True)
 @pytest.mark.usefixtures("library")
 def test_convolutions_end_in_the_same_layers_whoever_computes_them(
     monkeypatch: pytest.MonkeyPatch,

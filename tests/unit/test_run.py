@@ -28,6 +28,7 @@ from steadyrl.core.errors import (
 from steadyrl.core.records import Step
 from steadyrl.core.signals import CATALOGUE
 from steadyrl.experiments.verify_resume import compare_runs
+from steadyrl.guarding import Guarding
 from steadyrl.run import Observers, resume, train
 from steadyrl.store import checkpoints as checkpoints_module
 from steadyrl.store.choosing import choose_checkpoint
@@ -149,6 +150,59 @@ def test_a_closed_terminal_may_be_told_of_twice(small_config: Make, tmp_path: Pa
     summary, path = train(small_config(), tmp_path / "run", observers=Observers(step=observe))
     assert (summary.status, summary.message) == ("interrupted", "stopped by SIGHUP")
     assert RunReader.open(path).checkpoints.steps()[-1] == 7
+
+
+@pytest.mark.usefixtures("_no_nohup")
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_session_that_ends_says_so_in_two_ways(
+    at_once: bool, small_config: Make, tmp_path: Path
+) -> None:
+    both = {signal.SIGTERM, signal.SIGHUP}
+
+    def observe(step: Step) -> None:
+        if step.index == 7:
+            if at_once:  # both come while C code runs; the lower number is handled first
+                signal.pthread_sigmask(signal.SIG_BLOCK, both)
+            for number in (signal.SIGHUP, signal.SIGTERM):
+                os.kill(os.getpid(), number)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, both)
+
+    summary, path = train(small_config(), tmp_path / "run", observers=Observers(step=observe))
+    assert (summary.status, summary.message) == ("interrupted", "stopped by SIGHUP")
+    assert RunReader.open(path).checkpoints.steps()[-1] == 7
+
+
+@pytest.mark.usefixtures("_no_nohup")
+def test_a_terminal_that_closes_while_a_run_is_put_away_ends_nothing(
+    small_config: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("checkpoint", "finish"):
+        original = getattr(Guarding, name)
+
+        def told(*given: Any, original: Callable[..., Any] = original) -> Any:
+            os.kill(os.getpid(), signal.SIGHUP)
+            return original(*given)
+
+        monkeypatch.setattr(Guarding, name, told)
+    summary, path = train(small_config(checkpoints__every=1000), tmp_path / "run")
+    assert summary.status == "finished"
+    assert RunReader.open(path).checkpoints.steps()[-1] == summary.steps
+    written = RunReader.open(path).summary()
+    assert written is not None
+    assert written["status"] == "finished"
+
+
+@pytest.mark.usefixtures("_no_nohup")
+def test_a_wish_to_stop_at_once_is_heard_after_a_closed_terminal(
+    small_config: Make, tmp_path: Path
+) -> None:
+    def observe(step: Step) -> None:
+        if step.index == 7:
+            for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGTERM):
+                os.kill(os.getpid(), number)
+
+    with pytest.raises(KeyboardInterrupt):
+        train(small_config(), tmp_path / "run", observers=Observers(step=observe))
 
 
 @pytest.mark.usefixtures("_no_nohup")

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from steadyrl.core.choices import Limits
-from steadyrl.core.errors import SteadyError
+from steadyrl.core.errors import OutputLost, SteadyError
 from steadyrl.judging import judge
 from steadyrl.live_judge import LiveJudge
 from steadyrl.report.console import PlainConsole
@@ -46,6 +46,8 @@ def follow(
                     if verdict is not None:
                         _tell(verdict, told[str(run.path)], causes, console)
                     lost.discard(str(run.path))
+                except OutputLost:
+                    raise  # nobody would hear that there is nobody to hear
                 except SteadyError as error:  # it may come back, and the others go on
                     if str(run.path) not in lost:
                         console.print(f"[yellow]{escape(str(error))}[/]", highlight=False)

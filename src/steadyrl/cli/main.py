@@ -17,7 +17,7 @@ from steadyrl import __version__
 from steadyrl.core.errors import LeaderFailed, OutOfMemory, OutputLost, SteadyError
 from steadyrl.core.extras import missing
 from steadyrl.core.printable import printable
-from steadyrl.core.streams import lasting_streams
+from steadyrl.core.streams import lasting_streams, to_nowhere
 
 # name -> (module, what it does); the order is the order of a user's day
 COMMANDS = {
@@ -161,7 +161,7 @@ def _without(error: ImportError | MemoryError, name: str) -> SteadyError | None:
 
 def _left_alone() -> None:
     """The reader (head, less) has seen enough; stdout must not be flushed again at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    to_nowhere(sys.stdout.fileno())
 
 
 @contextmanager

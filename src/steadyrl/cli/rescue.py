@@ -17,8 +17,8 @@ too, from the beginning), ranks causes, tries their remedies against an unchange
 (the same config, other randomness) and a random fix, verifies the best on fresh seeds against the
 original config, and writes rescued.yaml, rescue.json and report.html. Verified means: with the fix
 every fresh run comes to its end with nothing severe found, and chance alone would set the two so
-far apart in at most 5 % of cases. Exit code 0 only if the fix is verified (or nothing was wrong). Run it again with the same
---output and it goes on where it stopped.
+far apart in at most 5 % of cases. Exit code 0 only if the fix is verified (or nothing was wrong).
+Run it again with the same --output and it goes on where it stopped.
 
 examples:
   steadyrl rescue ddpg/stage1

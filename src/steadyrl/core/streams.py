@@ -22,7 +22,7 @@ class _Heard(io.FileIO):
             raise
         except OSError as error:
             # What is still to be said would fail as well, and hide this.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())
+            to_nowhere(self.fileno())
             raise OutputLost(
                 f"stdout takes no more: {error.strerror}. What was to be printed is lost; runs and "
                 "reports are in their files."
@@ -44,8 +44,12 @@ class _Unheard(io.FileIO):
 def lasting_streams() -> Iterator[None]:
     """Training goes on if `tee` ends, its terminal is closed or the disk of its log is full.
 
-    Streams that somebody else has put in their places are left alone.
+    Streams that somebody else has put in their places are left alone, as are those of Windows,
+    whose console is no file.
     """
+    if os.name == "nt":
+        yield
+        return
     _fill_gaps()
     before = sys.stdout, sys.stderr
     for stream in before:
@@ -60,6 +64,13 @@ def lasting_streams() -> Iterator[None]:
         for stream in {sys.stdout, sys.stderr}.difference(before):
             _flush(stream)  # who wants to know whether stdout was written flushes it before
         sys.stdout, sys.stderr = before
+
+
+def to_nowhere(number: int) -> None:
+    """What is written to this descriptor from now on is not kept."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, number)
+    os.close(nowhere)
 
 
 def _flush(stream: TextIO | None) -> None:

@@ -39,14 +39,15 @@ class CompiledNetwork(DenseNetwork):
     def forward(self, inputs: Tensor) -> Tensor:
         """Outputs of shape (rows, outputs); what hidden layers put out is kept for `backward`."""
         library = kernel()
-        fits = inputs.dtype is torch.float32 and inputs.shape[1:] == self.sizes[:1]
+        plain = inputs.dtype is torch.float32 is self.parameters.dtype and inputs.is_cpu
+        fits = plain and inputs.shape[1:] == self.sizes[:1]
         self._through = library is not None and fits and len(inputs) > 0
         if library is None or not self._through:
             return super().forward(inputs)  # which has words for what does not fit
         rows = inputs.shape[0]
         self._inputs = inputs = inputs.contiguous()
         room = self._room(library, rows)
-        self._outputs = outputs = torch.empty(rows, self.sizes[-1])
+        self._outputs = outputs = _empty(rows, self.sizes[-1])
         library.forward(
             len(self._counts) - 1,
             self._counts.ctypes.data,
@@ -76,7 +77,7 @@ class CompiledNetwork(DenseNetwork):
         if self.output == "tanh":
             output_gradient = torch.ops.aten.tanh_backward(output_gradient, self._outputs)
         if inputs_from is not None:
-            through = torch.empty(rows, self.sizes[0] - inputs_from)
+            through = _empty(rows, self.sizes[0] - inputs_from)
         slopes, room = output_gradient.contiguous(), self._rooms[rows]
         library.backward(
             len(self._counts) - 1,
@@ -112,11 +113,16 @@ class CompiledNetwork(DenseNetwork):
             forget_many(self._rooms)
             stride = library.stride_of(rows)
             self._rooms[rows] = _Room(
-                torch.empty(sum(self.sizes), stride),
-                torch.empty(2, max(self.sizes), stride),
-                torch.empty(library.panel_size()),
+                _empty(sum(self.sizes), stride),
+                _empty(2, max(self.sizes), stride),
+                _empty(library.panel_size()),
             )
         return self._rooms[rows]
+
+
+def _empty(*shape: int) -> Tensor:
+    """What the kernel can write into, whatever somebody has made torch's defaults."""
+    return torch.empty(shape, dtype=torch.float32, device="cpu")
 
 
 class _Room(NamedTuple):
@@ -145,5 +151,5 @@ def relu_network(
 
 def passes_of(network: Network) -> str:
     """Who computes them, for a run's record: other digits come of others."""
-    compiled = isinstance(network, CompiledNetwork) and kernel() is not None
-    return "compiled passes" if compiled else ""
+    library = kernel() if isinstance(network, CompiledNetwork) else None
+    return f"compiled passes {library.digest}" if library else ""

@@ -54,7 +54,9 @@ def with_relu(below: Tensor, weight: Tensor, bias: Tensor, out: Tensor | None = 
     """A layer and its ReLU; `out` may be left as it is."""
     if wide(len(below), weight):
         return _by_onednn(below, weight, bias).relu_()  # oneDNN's own makes 0 of NaN
-    return torch._addmm_activation(bias, below, weight.t(), out=out)
+    if below.is_cpu or below.is_cuda:
+        return torch._addmm_activation(bias, below, weight.t(), out=out)
+    return torch.addmm(bias, below, weight.t(), out=out).relu_()
 
 
 def with_tanh(below: Tensor, weight: Tensor, bias: Tensor, out: Tensor | None = None) -> Tensor:
