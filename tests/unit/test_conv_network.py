@@ -24,9 +24,9 @@ def network(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> 
     return ConvNetwork(FRAMES, 3, architecture=architecture, gain=1.0, extra=2, seed=1)
 
 
-def _frames(rows: int) -> torch.Tensor:
+def _frames(rows: int, shape: tuple[int, ...] = FRAMES) -> torch.Tensor:
     generator = torch.Generator().manual_seed(0)
-    return torch.randint(0, 256, (rows, *FRAMES), generator=generator, dtype=torch.uint8)
+    return torch.randint(0, 256, (rows, *shape), generator=generator, dtype=torch.uint8)
 
 
 def _whole(network: ConvNetwork, flat: torch.Tensor, frames: torch.Tensor) -> torch.Tensor:
@@ -55,6 +55,22 @@ def test_gradients_in_parts_are_autograds_on_the_whole(network: ConvNetwork) -> 
     assert flat.grad is not None
     torch.testing.assert_close(network.gradient[:-2], flat.grad[:-2], atol=1e-5, rtol=1e-4)
     assert network.extra_gradient.tolist() == [7.0, 7.0]  # not the products' to overwrite
+
+
+@pytest.mark.parametrize("shape", [(3, 37, 43), (1, 43, 37), (4, 36, 36)])
+@pytest.mark.parametrize("lying", [torch.contiguous_format, torch.channels_last])
+def test_frames_whose_last_columns_nobody_sees(
+    shape: tuple[int, int, int], lying: torch.memory_format
+) -> None:
+    network = ConvNetwork(shape, 2, gain=1.0, seed=1)
+    frames, slopes = _frames(3, shape).contiguous(memory_format=lying), torch.ones(3, 2)
+    flat = network.parameters.clone().requires_grad_()
+    expected = _whole(network, flat, frames)
+    torch.testing.assert_close(network.forward(frames), expected.detach())
+    torch.autograd.backward(expected, slopes)
+    network.backward(slopes)
+    assert flat.grad is not None
+    torch.testing.assert_close(network.gradient, flat.grad, atol=1e-5, rtol=1e-4)
 
 
 def test_a_tangent_in_parts_is_the_derivative_along_a_direction(network: ConvNetwork) -> None:
