@@ -96,6 +96,7 @@ def test_one_number_that_is_none_is_found_among_few_and_many(size: int, bad: flo
     assert all_finite(numbers, np.zeros((2, 2), dtype=np.float32))
     numbers[-1] = bad
     assert not all_finite(np.zeros(3), numbers)
+    assert all_finite(np.arange(3), np.zeros(2))
 
 
 @pytest.mark.parametrize("rows", [1, 16, 40])

@@ -348,6 +348,15 @@ def test_minibatches_have_advantages_of_mean_0_and_variance_1_each_by_itself(
         torch.testing.assert_close(part.advantages, normalised(gained[part.actions]))
 
 
+def test_a_critic_meets_rows_in_the_order_of_minibatches() -> None:
+    seen, returns = torch.arange(40.0).view(10, 4), torch.arange(10.0)
+    data = Samples(seen, *[returns] * 5)
+    parts = list(data.minibatches(4, np.random.default_rng(3)))
+    observations, wanted = data.shuffled_values(np.random.default_rng(3))
+    np.testing.assert_array_equal(observations, torch.cat([p.observations for p in parts]))
+    np.testing.assert_array_equal(wanted, torch.cat([part.returns for part in parts]))
+
+
 @pytest.mark.parametrize("task", ["CartPole-v1", "Pendulum-v1"])
 def test_before_the_first_step_every_ratio_is_one(
     task: str, ppo_config: Make, tmp_path: Path

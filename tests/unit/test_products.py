@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from steadyrl.nets import products
+from steadyrl.nets import dense, products
 from steadyrl.nets.convolutional import ConvNetwork
 from steadyrl.nets.dense import DenseNetwork, Hidden
 
@@ -71,7 +71,11 @@ def test_what_is_not_finite_stays_so(bend: Callable[..., Tensor]) -> None:
 
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("hidden", ["relu", "tanh"])
-def test_passes_of_a_wide_network_equal_autograd(hidden: Hidden) -> None:
+@pytest.mark.parametrize("block", [ROWS, 40])
+def test_passes_of_a_wide_network_equal_autograd(
+    hidden: Hidden, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dense, "BLOCK", block)  # 40 leave a shorter one
     network = DenseNetwork((5, 128, 96, 2), hidden=hidden, seed=1)
     inputs, slopes = _random(ROWS, 5, seed=0).requires_grad_(), _random(ROWS, 2, seed=1)
     flat, current, offset = network.parameters.clone().requires_grad_(), inputs, 0
@@ -89,6 +93,19 @@ def test_passes_of_a_wide_network_equal_autograd(hidden: Hidden) -> None:
     assert flat.grad is not None
     torch.testing.assert_close(network.gradient, flat.grad, rtol=1e-4, atol=1e-4)
     torch.testing.assert_close(through, inputs.grad, rtol=1e-4, atol=1e-4)
+    direction = _random(len(flat), seed=2)
+    moved = network.tangent(direction)
+    # <J v, s> = <v, J^T s>, for every row by itself and so for any weights of rows.
+    by_row = (moved.double() * slopes).sum(1)
+    for rows in (slice(0, 40), slice(40, 80), slice(80, ROWS)):
+        alone = torch.zeros_like(slopes)
+        alone[rows] = slopes[rows]
+        network.backward(alone)
+        expected = network.gradient.double() @ direction.double()
+        torch.testing.assert_close(by_row[rows].sum(), expected, rtol=1e-3, atol=1e-2)
+    kept = moved.clone()
+    network.tangent(_random(len(flat), seed=3))
+    assert torch.equal(moved, kept)  # the caller's to keep
 
 
 def test_relu_is_what_other_devices_know(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -184,7 +184,7 @@ def test_the_fisher_product_is_the_curvature_of_the_kl(task: str, trpo_config: M
     config = trpo_config(environment__id=task, hidden_sizes=[4], damping=0.0)
     learner, data = _learner(config)
     actor, policy = learner.actor, learner.policy
-    product = trpo.FisherProduct(learner, data, config)
+    product = trpo.FisherProduct(learner, data, actor.forward(data.observations), config)
     outputs = actor.forward(data.observations).clone()
     flat = actor.parameters.clone()
     assert isinstance(actor, DenseNetwork)
@@ -215,7 +215,7 @@ def test_the_gradient_that_is_followed_is_the_objectives_own(trpo_config: Make) 
     gains = normalised(data.advantages)
     _, outputs = trpo.objective(learner, data, gains, 0.3)
     slope = trpo.ascent(learner, outputs, data, gains, 0.3)
-    entropy_slope = trpo.FisherProduct(learner, data, config).entropy_slope(0.3)
+    entropy_slope = trpo.FisherProduct(learner, data, outputs, config).entropy_slope(0.3)
     before = learner.actor.parameters.clone()
     direction = torch.randn(len(slope), generator=torch.Generator().manual_seed(0))
 
@@ -347,7 +347,8 @@ def test_fisher_products_on_a_share_of_the_samples_point_the_same_way(trpo_confi
     slope = trpo.ascent(learner, outputs, data, gains, 0.0)
     directions = []
     for share in (1.0, 0.25):
-        product = trpo.FisherProduct(learner, data, config.replaced({"fisher_share": share}))
+        some = config.replaced({"fisher_share": share})
+        product = trpo.FisherProduct(learner, data, outputs, some)
         directions.append(conjugate_gradient(product, slope, iterations=10).direction)
     assert float(torch.cosine_similarity(directions[0], directions[1], dim=0)) > 0.95
 

@@ -125,6 +125,13 @@ class Samples:
             chosen = self.rows(order[start:end])
             yield replace(chosen, advantages=normalised(chosen.advantages)) if normalise else chosen
 
+    def shuffled_values(self, generator: np.random.Generator) -> tuple[Array, Array]:
+        """Observations and returns in the order of `minibatches`: all that a critic asks for."""
+        order = torch.from_numpy(generator.permutation(len(self)))
+        columns = (self.observations, self.returns)
+        observations, returns = (column.index_select(0, order).numpy() for column in columns)
+        return observations, returns
+
     def cut(self, lengths: int | list[int]) -> Iterator[Samples]:
         """Neighbouring rows, as views: one call a column, where slices would take one each."""
         columns = (

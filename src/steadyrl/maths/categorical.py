@@ -85,7 +85,7 @@ class Categorical:
 
     def fisher(self, outputs: Tensor, extra: Tensor, v: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
         """(diag(p) - p p^T) v."""
-        probabilities = torch.softmax(outputs, 1)
+        probabilities = self._logs(outputs).exp()
         weighted = probabilities * v
         return weighted - probabilities * weighted.sum(1, keepdim=True), w
 

@@ -16,11 +16,16 @@ def all_finite(*arrays: NDArray[Any]) -> bool:
 
     Few numbers are asked one by one, which costs less than a call of NumPy's. Of many, the sum is
     asked: it is finite only if all its terms are, and quick. Large terms may overflow it; then each
-    is looked at.
+    is looked at. Whole numbers are finite.
     """
-    if sum(array.size for array in arrays) <= FEW:
-        return all(all(map(math.isfinite, array.ravel().tolist())) for array in arrays)
-    with np.errstate(over="ignore", invalid="ignore"):
-        if math.isfinite(sum(float(array.sum()) for array in arrays)):
-            return True
-    return all(bool(np.isfinite(array).all()) for array in arrays)
+    for array in arrays:
+        if array.size <= FEW:
+            if array.dtype.kind == "f" and not all(map(math.isfinite, array.ravel().tolist())):
+                return False
+            continue
+        with np.errstate(over="ignore", invalid="ignore"):
+            if math.isfinite(float(array.sum())):
+                continue
+        if not np.isfinite(array).all():
+            return False
+    return True

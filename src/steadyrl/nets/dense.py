@@ -8,7 +8,7 @@ tensor here requires a gradient, so autograd has nothing to record and needs no 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Literal, Protocol
 
@@ -27,6 +27,7 @@ Precision = Literal["fp32", "bf16"]
 
 _THROUGH_RELU = torch.ops.aten.threshold_backward.grad_input  # found once: a look-up takes a µs
 _THROUGH_TANH = torch.ops.aten.tanh_backward.grad_input
+BLOCK = 2048  # rows; of 64 units half a megabyte
 NUMPY_ROWS = 16  # up to which NumPy's dispatch is cheaper than torch's (10 against 37 µs for one)
 
 
@@ -118,7 +119,6 @@ class DenseNetwork:
         self._activations: dict[int, list[Tensor]] = {}
         self._deltas: dict[int, list[Tensor]] = {}
         self._moves: dict[int, list[Tensor]] = {}
-        self._bends: list[Tensor] = []  # of the last `forward`, once a tangent has asked for them
         self._inputs = torch.empty(0)
 
     def clone(self) -> DenseNetwork:
@@ -141,7 +141,6 @@ class DenseNetwork:
             inputs = inputs.to(torch.bfloat16)
         activations = self._workspace(self._activations, inputs.shape[0])
         self._inputs = current = inputs
-        self._bends = []
         for index, (weight, bias) in enumerate(self._below_last):
             current = self._hidden_layer(current, weight, bias, activations[index])
             activations[index] = current
@@ -160,55 +159,82 @@ class DenseNetwork:
         of their columns (the actor's loss seen through the critic, by its actions): half of the
         products are then never computed.
         """
-        delta, rows = output_gradient, output_gradient.shape[0]
-        activations, deltas = self._activations[rows], self._workspace(self._deltas, rows)
-        if self.precision == "bf16":
-            delta = delta.to(torch.bfloat16)
-        if self.output == "tanh":
-            delta = torch.ops.aten.tanh_backward(delta, activations[-1])
-        for index in range(len(self._work_layers) - 1, -1, -1):
-            below = activations[index - 1] if index else self._inputs
-            if parameters:
-                weight_gradient, bias_gradient = self._gradient_layers[index]
-                products.put_weight_gradient(delta, below, weight_gradient)
-                torch.sum(delta, 0, out=bias_gradient)
-            if index:
-                weight = self._work_layers[index][0]
-                delta = products.passed_down(delta, weight, deltas[index - 1])
-                if self.hidden == "relu":
-                    _THROUGH_RELU(delta, below, 0, grad_input=delta)
-                else:
-                    _THROUGH_TANH(delta, below, grad_input=delta)
+        through: list[Tensor] = []
+        for number, (values, delta) in enumerate(self._blocks(output_gradient)):
+            delta = self._backward(delta, values, parameters=parameters, onto=number > 0)
+            if inputs_from is not None:
+                weight = self._work_layers[0][0][:, inputs_from:]
+                through.append(products.input_gradient(delta, weight).float())
         if parameters and self.precision == "bf16":
             kept = self.extra_gradient.clone()  # not the products' to overwrite
             self.gradient.copy_(self._rounded_gradient)
             self.extra_gradient.copy_(kept)
         if inputs_from is None:
             return None
-        return products.input_gradient(delta, self._work_layers[0][0][:, inputs_from:]).float()
+        return through[0] if len(through) == 1 else torch.cat(through)
+
+    def _backward(
+        self, delta: Tensor, values: list[Tensor], *, parameters: bool, onto: bool
+    ) -> Tensor:
+        """From the outputs' slopes to those of the first layer; gradients put, or added `onto`."""
+        deltas = self._workspace(self._deltas, len(delta))
+        if self.precision == "bf16":
+            delta = delta.to(torch.bfloat16)
+        if self.output == "tanh":
+            delta = torch.ops.aten.tanh_backward(delta, values[-1])
+        for index in range(len(self._work_layers) - 1, -1, -1):
+            if parameters:
+                weight_gradient, bias_gradient = self._gradient_layers[index]
+                if onto:
+                    products.add_weight_gradient(delta, values[index], weight_gradient)
+                    bias_gradient.add_(delta.sum(0))
+                else:
+                    products.put_weight_gradient(delta, values[index], weight_gradient)
+                    torch.sum(delta, 0, out=bias_gradient)
+            if index:
+                weight = self._work_layers[index][0]
+                delta = products.passed_down(delta, weight, deltas[index - 1])
+                self._through_bend(delta, values[index])
+        return delta
 
     def tangent(self, direction: Tensor) -> Tensor:
         """Derivative of the last `forward`'s outputs along a direction in parameter space."""
-        activations = self._activations[len(self._inputs)]
-        moves = self._workspace(self._moves, len(self._inputs))
-        bends = self._bends = self._bends or self._slopes(activations)
-        below, change, last = self._inputs, None, len(self._work_layers) - 1
-        layers = _views(direction.to(activations[0].dtype), self.sizes)
-        for index, (weight, bias) in enumerate(layers):
-            held = self._work_layers[index][0]
-            moved = products.tangent(below, change, held, weight, bias, out=moves[index])
-            if index < last or self.output == "tanh":
-                moved.mul_(bends[index])
-            below, change = activations[index], moved
-        assert change is not None
-        return change.float()
+        layers = _views(direction.to(self._inputs.dtype), self.sizes)
+        found = [self._tangent(layers, values).float() for values, _ in self._blocks(self._inputs)]
+        return found[0] if len(found) == 1 else torch.cat(found)
 
-    def _slopes(self, activations: list[Tensor]) -> list[Tensor]:
-        """Of the activation functions: conjugate gradients ask for them ten times in a row."""
-        relu = self.hidden == "relu"
-        hidden = [(a > 0).to(a.dtype) if relu else 1.0 - a * a for a in activations[:-1]]
-        squashed = self.output == "tanh"
-        return [*hidden, *(1.0 - a * a for a in activations[-1:] if squashed)]
+    def _tangent(self, layers: list[tuple[Tensor, Tensor]], values: list[Tensor]) -> Tensor:
+        moves, change = self._workspace(self._moves, len(values[0])), None
+        for index, (weight, bias) in enumerate(layers):
+            held, last = self._work_layers[index][0], index == len(layers) - 1
+            out = None if last else moves[index]  # the last is the caller's to keep
+            change = products.tangent(values[index], change, held, weight, bias, out=out)
+            if not last:
+                self._through_bend(change, values[index + 1])
+            elif self.output == "tanh":
+                _THROUGH_TANH(change, values[-1], grad_input=change)
+        assert change is not None
+        return change
+
+    def _through_bend(self, slopes: Tensor, activation: Tensor) -> None:
+        """Times the slope of the activation function, in place."""
+        if self.hidden == "relu":
+            _THROUGH_RELU(slopes, activation, 0, grad_input=slopes)
+        else:
+            _THROUGH_TANH(slopes, activation, grad_input=slopes)
+
+    def _blocks(self, beside: Tensor) -> Iterator[tuple[list[Tensor], Tensor]]:
+        """What the layers took in and put out in the last `forward`, and so many rows of `beside`.
+
+        What one block of rows leads to stays in a near cache until the next layer asks for it.
+        """
+        values = [self._inputs, *self._activations[len(beside)]]
+        if len(beside) <= BLOCK or self.device.type != "cpu" or self.precision == "bf16":
+            yield values, beside
+            return
+        columns = [torch.split(column, BLOCK) for column in (*values, beside)]
+        for *block, part in zip(*columns, strict=True):
+            yield block, part
 
     def act(self, observations: NDArray[Any]) -> NDArray[np.float32]:
         """Outputs for a few observations, without keeping anything."""

@@ -70,7 +70,7 @@ def update_policy(learner: OnPolicyLearner, data: Samples, config: TRPOConfig) -
     start, old = objective(learner, data, advantages, bonus)
     kept = (old.clone(), actor.extra.clone())
     slope = ascent(learner, old, data, advantages, bonus)
-    product = FisherProduct(learner, data, config)
+    product = FisherProduct(learner, data, old, config)
     entropy_slope = product.entropy_slope(bonus) if bonus else torch.zeros_like(slope)
     solution = conjugate_gradient(product, slope, iterations=config.cg_iterations)
     before = actor.parameters.clone()
@@ -148,14 +148,17 @@ class FisherProduct:
     Exact, and cheaper than differentiating the KL twice: no graph is kept, nothing is taken apart.
     """
 
-    def __init__(self, learner: OnPolicyLearner, data: Samples, config: TRPOConfig) -> None:
+    def __init__(
+        self, learner: OnPolicyLearner, data: Samples, outputs: Tensor, config: TRPOConfig
+    ) -> None:
+        """`outputs` are those of the actor's last pass, over all of the data."""
         self._actor, self._policy, self._damping = learner.actor, learner.policy, config.damping
         rows = max(1, round(config.fisher_share * len(data)))
         if rows < len(data):
             chosen = np.sort(learner.generators["fisher"].choice(len(data), rows, replace=False))
             data = data.rows(torch.from_numpy(chosen).to(data.log_probs.device))
-        self._actions = data.actions
-        self._outputs = learner.actor.forward(data.observations).clone()
+            outputs = learner.actor.forward(data.observations)
+        self._actions, self._outputs = data.actions, outputs
 
     def entropy_slope(self, bonus: float) -> Tensor:
         """The gradient of the entropy bonus alone, on these samples."""
@@ -219,23 +222,23 @@ def fit_critic(
     generator = learner.generators["minibatches"]
     losses: list[float] = []
     sizes: list[float] = []
-    few = few_rows_of(critic, min(config.critic_minibatch_size, len(data)))
+    size = config.critic_minibatch_size
+    few = few_rows_of(critic, min(size, len(data)))
     for _ in range(config.critic_epochs):
-        parts = data.minibatches(config.critic_minibatch_size, generator)
         rate, optimizer = config.critic_learning_rate, learner.optimizers[1]
+        missed: list[Tensor] = []
         if few is None:
-            missed = []
-            for part in parts:
+            for part in data.minibatches(size, generator):
                 missed.append(put_value_gradient(critic, part))
                 sizes.append(optimizer.step(rate))
         else:
-            rows = [(part.observations.numpy(), part.returns.numpy()) for part in parts]
-            found = []
+            inputs, returns = data.shuffled_values(generator)
             with np.errstate(all="ignore"):  # what is no longer finite is told elsewhere
-                for inputs, returns in rows:
-                    found.append(few.put_value_gradient(inputs, returns))
+                for start in range(0, len(data), size):
+                    rows = slice(start, start + size)
+                    errors = few.put_value_gradient(inputs[rows], returns[rows])
+                    missed.append(torch.from_numpy(errors))
                     sizes.append(optimizer.step(rate, size=few.gradient_norm()))
-            missed = [torch.from_numpy(errors) for errors in found]
         losses += squares(missed)
     return {
         "value.loss": losses,
