@@ -85,6 +85,20 @@ def test_a_tangent_in_parts_is_the_derivative_along_a_direction(network: ConvNet
     torch.testing.assert_close(inner, network.gradient[:-2] @ direction[:-2], atol=1e-2, rtol=1e-3)
 
 
+def test_rounded_products_end_in_much_the_same_gradient() -> None:
+    frames, slopes = _frames(6), torch.linspace(-1, 1, 18).view(6, 3)
+    exact, rounded = (
+        ConvNetwork(FRAMES, 3, gain=1.0, seed=1, precision=precision)
+        for precision in ("fp32", "bf16")
+    )
+    for network in (exact, rounded):
+        network.forward(frames)
+        network.backward(slopes)
+    cosine = torch.cosine_similarity(exact.gradient, rounded.gradient, dim=0)
+    assert cosine > 0.99
+    assert rounded.gradient.dtype is torch.float32
+
+
 def test_layers_cover_the_whole_gradient(network: ConvNetwork) -> None:
     assert sum(len(part) for part in network.layer_gradients()) == len(network.gradient) - 2
 
