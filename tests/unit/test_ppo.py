@@ -350,7 +350,7 @@ def test_minibatches_have_advantages_of_mean_0_and_variance_1_each_by_itself(
 
 def test_a_critic_meets_rows_in_the_order_of_minibatches() -> None:
     seen, returns = torch.arange(40.0).view(10, 4), torch.arange(10.0)
-    data = Samples(seen, *[returns] * 5)
+    data = Samples(seen, returns, returns, returns, returns, returns)
     parts = list(data.minibatches(4, np.random.default_rng(3)))
     observations, wanted = data.shuffled_values(np.random.default_rng(3))
     np.testing.assert_array_equal(observations, torch.cat([p.observations for p in parts]))
