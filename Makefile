@@ -22,7 +22,7 @@ help:
 	@echo "make format       let ruff rewrite"
 	@echo "make vendor       build the viewer's vendored JavaScript and compare it (needs Node)"
 	@echo "make docs         docs/rules.md, texts and schemas of the package, and the site in build/site with its links checked"
-	@echo "make bench        speed, learning, costs and waiting beside every peer, one table; some two hours; QUICK=1: ten minutes; RESUME=1"
+	@echo "make bench        speed, learning, costs and waiting beside every peer, one table; some two hours; QUICK=1: a quarter of an hour; RESUME=1"
 	@echo "make bench-kills  a thousand kills over all that writes; hours"
 	@echo "make bench-faults the fault bench, an hour on two cores; bench-overhead: what watching costs"
 	@echo "make bench-foreign other people's runs: reader, callback, faults; an hour on two cores"
